@@ -1,0 +1,3 @@
+module github.com/controlee/controlee
+
+go 1.26.0
