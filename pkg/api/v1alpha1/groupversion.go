@@ -7,17 +7,36 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
+// GroupName is the API group of every type in this package.
+const GroupName = "controlee.dev"
+
 // GroupVersion is the group and version of every type in this package.
-var GroupVersion = schema.GroupVersion{Group: "controlee.dev", Version: "v1alpha1"}
+var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 var (
 	// SchemeBuilder collects the types of this package.
-	SchemeBuilder = &scheme.Builder{GroupVersion: GroupVersion}
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 	// AddToScheme adds the types of this package to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
+
+// Resource qualifies a resource name, such as "foos", with the group, for errors that name it.
+func Resource(resource string) schema.GroupResource {
+	return GroupVersion.WithResource(resource).GroupResource()
+}
+
+func addKnownTypes(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&Foo{}, &FooList{},
+		&Tenant{}, &TenantList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+
+	return nil
+}
