@@ -68,6 +68,12 @@ const (
 	ReasonRefused = "Refused"
 )
 
+// BarReady is the condition type of a Bar: True when the load balancer is as it was asked for and has an address.
+const BarReady = "Ready"
+
+// BarClassReady is the condition type of a BarClass: True when what its provider needs is there.
+const BarClassReady = "Ready"
+
 // TenantEngaged is the condition type of a Tenant: True when all its namespaces are served.
 const TenantEngaged = "Engaged"
 

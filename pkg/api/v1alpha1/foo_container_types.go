@@ -63,7 +63,7 @@ type FieldRef struct {
 	// `metadata.annotations['KEY']`, `spec.nodeName`, `spec.serviceAccountName`, `status.hostIP`, `status.hostIPs`,
 	// `status.podIP` or `status.podIPs`.
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self in ['metadata.name', 'metadata.namespace', 'metadata.uid', 'spec.nodeName', 'spec.serviceAccountName', 'status.hostIP', 'status.hostIPs', 'status.podIP', 'status.podIPs'] || self.matches('^metadata[.](labels|annotations)\\\\[[\\'][^\\']+[\\']\\\\]$')",message="fieldPath must be one of metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'], metadata.annotations['KEY'], spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP, status.podIPs"
+	// +kubebuilder:validation:XValidation:rule="self in ['metadata.name', 'metadata.namespace', 'metadata.uid', 'spec.nodeName', 'spec.serviceAccountName', 'status.hostIP', 'status.hostIPs', 'status.podIP', 'status.podIPs'] || ((self.startsWith('metadata.labels[\\'') || self.startsWith('metadata.annotations[\\'')) && self.endsWith('\\']') && !self.endsWith('[\\'\\']'))",message="fieldPath must be one of metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'], metadata.annotations['KEY'], spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP, status.podIPs"
 	// +required
 	FieldPath string `json:"fieldPath"`
 }
@@ -77,6 +77,8 @@ type ResourceFieldRef struct {
 	Resource string `json:"resource"`
 
 	// The unit to count in, rounded up: `1m` for thousandths of a CPU, `1Mi` for mebibytes. `1` when left out: whole CPUs, or bytes.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Divisor resource.Quantity `json:"divisor,omitzero"`
 }
@@ -160,14 +162,14 @@ type ContainerPort struct {
 type ResourceRequirements struct {
 	// What is set aside for each Pod on its node, such as `{cpu: 100m, memory: 64Mi}`. A resource that has a limit and no request
 	// gets its limit as the request. CPU is counted in CPUs (`500m` is half of one), memory in bytes (`64Mi`).
-	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="requests must not be negative"
+	// +kubebuilder:validation:MaxProperties=6
+	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="requests must not be negative: write amounts such as cpu: 100m and memory: 64Mi"
 	// +optional
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
 	// What each Pod may use at most. Above its CPU limit it is slowed down, above its memory limit it is killed and restarted.
-	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="limits must not be negative"
+	// +kubebuilder:validation:MaxProperties=6
+	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="limits must not be negative: write amounts such as cpu: 500m and memory: 128Mi"
 	// +optional
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }
@@ -255,7 +257,10 @@ type HTTPGetAction struct {
 	Path string `json:"path,omitempty"`
 
 	// Name or number of the port. A name must be one of `spec.ports`.
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 65535 : self.size() > 0 && self.size() <= 15",message="port must be a number from 1 to 65535 or the name of one of spec.ports"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self > 0 && self < 65536)",message="port must be a number from 1 to 65535 or the name of one of spec.ports"
 	// +required
 	Port intstr.IntOrString `json:"port"`
 
@@ -289,7 +294,10 @@ type HTTPHeader struct {
 // TCPSocketAction is a connection to the Pod itself; it cannot name another host.
 type TCPSocketAction struct {
 	// Name or number of the port. A name must be one of `spec.ports`.
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 65535 : self.size() > 0 && self.size() <= 15",message="port must be a number from 1 to 65535 or the name of one of spec.ports"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self > 0 && self < 65536)",message="port must be a number from 1 to 65535 or the name of one of spec.ports"
 	// +required
 	Port intstr.IntOrString `json:"port"`
 }

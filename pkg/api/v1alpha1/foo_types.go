@@ -61,12 +61,15 @@ type FooList struct {
 
 // FooSpec says what a Foo shall run.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || self.replicas == 1",fieldPath=".replicas",message="replicas and autoscaling exclude each other: with autoscaling leave replicas out (the autoscaler sets the number; use autoscaling.minReplicas for a floor), or remove autoscaling"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || self.replicas == 1",fieldPath=".replicas",message="replicas and autoscaling exclude each other: with autoscaling leave replicas out (the autoscaler sets the number; use autoscaling.minReplicas for a floor), or remove autoscaling. If kubectl scale has set replicas, set it back to 1"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || (has(self.resources) && ((has(self.resources.requests) && 'cpu' in self.resources.requests && quantity(string(self.resources.requests['cpu'])).isGreaterThan(quantity('0'))) || (has(self.resources.limits) && !(has(self.resources.requests) && 'cpu' in self.resources.requests) && 'cpu' in self.resources.limits && quantity(string(self.resources.limits['cpu'])).isGreaterThan(quantity('0')))))",fieldPath=".autoscaling",message="autoscaling follows CPU use as a part of the CPU request, so it needs resources.requests.cpu, such as 100m"
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",fieldPath=".volumeMounts",message="each volumeMount must name one of spec.volumes: add the volume, or correct volumeMounts[].name"
 // +kubebuilder:validation:XValidation:rule="!has(self.bar) || has(self.ports)",fieldPath=".bar",message="a bar needs a port to send traffic to: add one to spec.ports, such as {name: http, containerPort: 8080}"
 // +kubebuilder:validation:XValidation:rule="!has(self.bar) || !has(self.ports) || has(self.bar.port) || self.ports.size() == 1",fieldPath=".bar",message="spec.ports has more than one port: set bar.port to the name or number of the one that the bar shall send traffic to"
 // +kubebuilder:validation:XValidation:rule="!has(self.bar) || !has(self.bar.port) || !has(self.ports) || self.ports.exists(p, type(self.bar.port) == int ? p.containerPort == self.bar.port : (has(p.name) && p.name == self.bar.port))",fieldPath=".bar.port",message="bar.port must be the name or the containerPort of one of spec.ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.probes) || !has(self.probes.readiness) || ((!has(self.probes.readiness.httpGet) || type(self.probes.readiness.httpGet.port) == int || (has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.probes.readiness.httpGet.port))) && (!has(self.probes.readiness.tcpSocket) || type(self.probes.readiness.tcpSocket.port) == int || (has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.probes.readiness.tcpSocket.port))))",fieldPath=".probes.readiness",message="the readiness probe names a port that is not in spec.ports: add a port of that name, or write the port's number"
+// +kubebuilder:validation:XValidation:rule="!has(self.probes) || !has(self.probes.liveness) || ((!has(self.probes.liveness.httpGet) || type(self.probes.liveness.httpGet.port) == int || (has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.probes.liveness.httpGet.port))) && (!has(self.probes.liveness.tcpSocket) || type(self.probes.liveness.tcpSocket.port) == int || (has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.probes.liveness.tcpSocket.port))))",fieldPath=".probes.liveness",message="the liveness probe names a port that is not in spec.ports: add a port of that name, or write the port's number"
+// +kubebuilder:validation:XValidation:rule="!has(self.probes) || !has(self.probes.startup) || ((!has(self.probes.startup.httpGet) || type(self.probes.startup.httpGet.port) == int || (has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.probes.startup.httpGet.port))) && (!has(self.probes.startup.tcpSocket) || type(self.probes.startup.tcpSocket.port) == int || (has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.probes.startup.tcpSocket.port))))",fieldPath=".probes.startup",message="the startup probe names a port that is not in spec.ports: add a port of that name, or write the port's number"
 type FooSpec struct {
 	// Container image to run, such as `registry.example/shop/web:1.4.2` or, to pin it, with a digest
 	// (`registry.example/shop/web@sha256:…`). No white space, at most 1024 characters.
@@ -141,7 +144,7 @@ type FooSpec struct {
 	// `configMap`, `secret`, `emptyDir`, `projected` and `persistentVolumeClaim`; no other kind is allowed.
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=24
 	// +optional
 	Volumes []Volume `json:"volumes,omitempty"`
 
@@ -221,7 +224,10 @@ type FooBar struct {
 	ClassName string `json:"className"`
 
 	// The port to send traffic to: name or `containerPort` of one of `spec.ports`. May be left out when there is just one.
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 65535 : self.size() > 0 && self.size() <= 15",message="bar.port must be a port's name (at most 15 characters) or a number from 1 to 65535"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self > 0 && self < 65536)",message="bar.port must be a port's name (at most 15 characters) or a number from 1 to 65535"
 	// +optional
 	Port *intstr.IntOrString `json:"port,omitempty"`
 }

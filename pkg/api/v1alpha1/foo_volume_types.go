@@ -52,7 +52,7 @@ type ConfigMapVolumeSource struct {
 
 	// The keys to take, and the files to make of them. Left out, each key becomes a file of its name.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Items []KeyToPath `json:"items,omitempty"`
 
@@ -77,7 +77,7 @@ type SecretVolumeSource struct {
 
 	// The keys to take, and the files to make of them. Left out, each key becomes a file of its name.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Items []KeyToPath `json:"items,omitempty"`
 
@@ -101,8 +101,8 @@ type KeyToPath struct {
 	Key string `json:"key"`
 
 	// The file, relative to the volume, without `..`, such as `app/config.yaml`.
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self != '' && !self.startsWith('/') && !self.split('/').exists(s, s == '..')",message="path must be a path within the volume, without '..' and not beginning with '/', such as app/config.yaml"
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self != '' && !self.startsWith('/') && !self.startsWith('..') && !self.contains('/../') && !self.endsWith('/..')",message="path must be a path within the volume, without '..' and not beginning with '/', such as app/config.yaml"
 	// +required
 	Path string `json:"path"`
 
@@ -121,7 +121,9 @@ type EmptyDirVolumeSource struct {
 	Medium corev1.StorageMedium `json:"medium,omitempty"`
 
 	// The most it may hold, such as `1Gi`; a Pod that goes over it is evicted. Without it the node's disk, or the memory limit, is the bound.
-	// +kubebuilder:validation:XValidation:rule="!string(self).startsWith('-')",message="sizeLimit must not be negative"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : !self.startsWith('-')",message="sizeLimit must not be negative: write an amount such as 1Gi"
 	// +optional
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
@@ -144,7 +146,7 @@ type ProjectedVolumeSource struct {
 	// The sources.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=16
 	// +required
 	Sources []VolumeProjection `json:"sources"`
 
@@ -186,7 +188,7 @@ type ObjectProjection struct {
 
 	// The keys to take, and the files to make of them. Left out, each key becomes a file of its name.
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Items []KeyToPath `json:"items,omitempty"`
 
@@ -200,7 +202,7 @@ type DownwardAPIProjection struct {
 	// The files.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=16
 	// +required
 	Items []DownwardAPIFile `json:"items"`
 }
@@ -210,8 +212,8 @@ type DownwardAPIProjection struct {
 // +kubebuilder:validation:XValidation:rule="has(self.fieldRef) != has(self.resourceFieldRef)",message="a downwardAPI item needs exactly one of fieldRef and resourceFieldRef"
 type DownwardAPIFile struct {
 	// The file, relative to the volume, without `..`, such as `labels`.
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self != '' && !self.startsWith('/') && !self.split('/').exists(s, s == '..')",message="path must be a path within the volume, without '..' and not beginning with '/', such as labels"
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self != '' && !self.startsWith('/') && !self.startsWith('..') && !self.contains('/../') && !self.endsWith('/..')",message="path must be a path within the volume, without '..' and not beginning with '/', such as labels"
 	// +required
 	Path string `json:"path"`
 
@@ -244,8 +246,8 @@ type ServiceAccountTokenProjection struct {
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
 
 	// The file, relative to the volume, without `..`, such as `token`.
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self != '' && !self.startsWith('/') && !self.split('/').exists(s, s == '..')",message="path must be a path within the volume, without '..' and not beginning with '/', such as token"
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self != '' && !self.startsWith('/') && !self.startsWith('..') && !self.contains('/../') && !self.endsWith('/..')",message="path must be a path within the volume, without '..' and not beginning with '/', such as token"
 	// +required
 	Path string `json:"path"`
 }
@@ -266,7 +268,7 @@ type VolumeMount struct {
 
 	// The part of the volume to mount, relative to it, without `..`; the whole volume when left out.
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(s, s == '..')",message="subPath must be a path within the volume, without '..' and not beginning with '/'"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && self != '..' && !self.startsWith('../') && !self.contains('/../') && !self.endsWith('/..')",message="subPath must be a path within the volume, without '..' and not beginning with '/'"
 	// +optional
 	SubPath string `json:"subPath,omitempty"`
 

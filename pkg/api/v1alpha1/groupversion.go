@@ -34,7 +34,10 @@ func Resource(resource string) schema.GroupResource {
 func addKnownTypes(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Foo{}, &FooList{},
+		&Bar{}, &BarList{},
+		&BarClass{}, &BarClassList{},
 		&Tenant{}, &TenantList{},
+		&Fence{}, &FenceList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 

@@ -59,8 +59,8 @@ type TenantSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.all(n, n.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="each of namespaces must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a letter or digit, such as team-a"
-	// +kubebuilder:validation:XValidation:rule="self.all(n, !n.startsWith('kube-'))",message="namespaces that begin with kube- (kube-system, kube-public, kube-node-lease) belong to Kubernetes: name the tenant's own namespaces"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="each of namespaces must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a letter or digit, such as team-a"
+	// +kubebuilder:validation:items:XValidation:rule="!self.startsWith('kube-')",message="namespaces that begin with kube- (kube-system, kube-public, kube-node-lease) belong to Kubernetes: name the tenant's own namespaces"
 	// +required
 	Namespaces []string `json:"namespaces"`
 
@@ -69,7 +69,7 @@ type TenantSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.all(n, n.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="each of allowedBarClasses must be the name of a BarClass: lower-case letters, digits and '-', such as internal"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="each of allowedBarClasses must be the name of a BarClass: lower-case letters, digits and '-', such as internal"
 	// +optional
 	AllowedBarClasses []string `json:"allowedBarClasses,omitempty"`
 
@@ -147,7 +147,7 @@ type TenantNamespaceStatus struct {
 	Reason string `json:"reason,omitempty"`
 
 	// Why, for people, and what to do about it.
-	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	Message string `json:"message,omitempty"`
 
