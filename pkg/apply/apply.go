@@ -1,0 +1,144 @@
+// Package apply is the only writer of the objects that Controlee makes for others.
+//
+// It writes with server-side apply, one field manager per controller, and only when the fields that this
+// manager owns in the live object differ from the wanted ones: a converged object costs no request.
+// It never takes over an object that it does not control.
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Writer writes on behalf of one controller.
+type Writer struct {
+	// Client writes; it is also read from, live, before a decision that a stale cache must not make.
+	Client client.Client
+	// FieldManager is the controller's own. Two controllers that shared one would drop each other's fields.
+	FieldManager string
+}
+
+// Ensure makes an object that owner controls hold exactly the wanted fields, and leaves everybody else's fields alone.
+//
+// wanted is an apply configuration with apiVersion, kind, name and namespace; Ensure adds the owner reference.
+// live is the object as the cache has it, with the managed fields that KeepManagedFields keeps, or a zero object
+// when the cache has none. On return live holds what the API server answered.
+//
+// The result says whether a request was made. A *ForeignError means that the name is taken by an object that
+// owner does not control: it stays as it is. Other errors are the API server's.
+func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted runtime.ApplyConfiguration) (bool, error) {
+	gvk, err := w.Client.GroupVersionKindFor(owner)
+	if err != nil {
+		return false, err
+	}
+	config, err := toUnstructured(wanted)
+	if err != nil {
+		return false, err
+	}
+	controller := *metav1.NewControllerRef(owner, gvk)
+	config.SetOwnerReferences([]metav1.OwnerReference{controller})
+
+	if live.GetUID() == "" {
+		return true, w.create(ctx, controller, live, config)
+	}
+	if err := mustControl(controller, live, config.GetKind()); err != nil {
+		return false, err
+	}
+	owned, err := ownedFields(live, w.FieldManager)
+	if err != nil {
+		return false, err
+	}
+	if equality.Semantic.DeepEqual(owned.Object, config.Object) {
+		return false, nil
+	}
+	return true, w.update(ctx, live, config)
+}
+
+// create applies without force, so that an object of this name that the cache had not seen yet is not overwritten:
+// any field that somebody else set to another value is a conflict.
+func (w *Writer) create(ctx context.Context, controller metav1.OwnerReference, live client.Object, config *unstructured.Unstructured) error {
+	err := w.apply(ctx, live, config.DeepCopy())
+	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+		return err
+	}
+	// Invalid as well: an immutable field of a foreign object, or a second controller reference.
+	key := client.ObjectKeyFromObject(config)
+	if getErr := w.Client.Get(ctx, key, live); getErr != nil {
+		if apierrors.IsNotFound(getErr) {
+			return err
+		}
+		return getErr
+	}
+	if err := mustControl(controller, live, config.GetKind()); err != nil {
+		return err
+	}
+	return w.update(ctx, live, config)
+}
+
+// update applies with force: a field that we mean is ours, whoever changed it. The UID keeps an object that was
+// deleted and made again by somebody else in the meantime from being taken for the one that was checked.
+func (w *Writer) update(ctx context.Context, live client.Object, config *unstructured.Unstructured) error {
+	config = config.DeepCopy()
+	config.SetUID(live.GetUID())
+	return w.apply(ctx, live, config, client.ForceOwnership)
+}
+
+func (w *Writer) apply(ctx context.Context, live client.Object, config *unstructured.Unstructured, opts ...client.ApplyOption) error {
+	opts = append(opts, client.FieldOwner(w.FieldManager))
+	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), opts...); err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, live)
+}
+
+// Delete deletes an object that owner controls, exactly as it was read: a newer version or another object of the
+// same name is not deleted. What is absent, being deleted already, or not owner's is left alone.
+// The result says whether a request was made.
+func (w *Writer) Delete(ctx context.Context, owner, live client.Object) (bool, error) {
+	if live.GetUID() == "" || !live.GetDeletionTimestamp().IsZero() || !metav1.IsControlledBy(live, owner) {
+		return false, nil
+	}
+	uid, resourceVersion := live.GetUID(), live.GetResourceVersion()
+	err := w.Client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return true, client.IgnoreNotFound(err)
+}
+
+// toUnstructured gives the JSON form of an apply configuration: the fields that are set, and no others.
+func toUnstructured(config runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	if err != nil {
+		return nil, fmt.Errorf("apply configuration %T: %w", config, err)
+	}
+	return &unstructured.Unstructured{Object: object}, nil
+}
+
+// Release gives up a field of live without changing its value, so that somebody else can own it: to just leave it out of
+// the next apply would set it back to its default. Whoever writes the field next, by update or apply, takes it over.
+// It does nothing when this writer does not own the field.
+func (w *Writer) Release(ctx context.Context, live client.Object, path ...string) error {
+	owned, err := ownedFields(live, w.FieldManager)
+	if err != nil {
+		return err
+	}
+	value, found, err := unstructured.NestedFieldCopy(owned.Object, path...)
+	if err != nil || !found {
+		return err
+	}
+	config := &unstructured.Unstructured{}
+	config.SetGroupVersionKind(owned.GroupVersionKind())
+	config.SetNamespace(live.GetNamespace())
+	config.SetName(live.GetName())
+	if err := unstructured.SetNestedField(config.Object, value, path...); err != nil {
+		return err
+	}
+	holder := &Writer{Client: w.Client, FieldManager: w.FieldManager + "-released"}
+	return holder.update(ctx, live, config)
+}

@@ -1,0 +1,62 @@
+package apply
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ownedFields gives the fields of live that manager owns by server-side apply, with the values that they have now.
+// A field that somebody else changed is no longer the manager's, so it is missing: drift shows as a difference.
+func ownedFields(live client.Object, manager string) (*unstructured.Unstructured, error) {
+	var config runtime.ApplyConfiguration
+	var err error
+	switch o := live.(type) {
+	case *appsv1.Deployment:
+		config, err = appsv1ac.ExtractDeployment(o, manager)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		config, err = autoscalingv2ac.ExtractHorizontalPodAutoscaler(o, manager)
+	case *policyv1.PodDisruptionBudget:
+		config, err = policyv1ac.ExtractPodDisruptionBudget(o, manager)
+	default:
+		return nil, fmt.Errorf("no way to tell which fields of a %T are whose: add its kind here", live)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return toUnstructured(config)
+}
+
+// KeepManagedFields is a cache transform that keeps of an object's managed fields only what the named managers
+// applied: Ensure needs these, and all others are a third of a cache's memory.
+func KeepManagedFields(managers ...string) toolscache.TransformFunc {
+	keep := make(map[string]bool, len(managers))
+	for _, manager := range managers {
+		keep[manager] = true
+	}
+	return func(in any) (any, error) {
+		object, err := meta.Accessor(in)
+		if err != nil || object.GetManagedFields() == nil {
+			return in, nil // a tombstone, or nothing to strip
+		}
+		var kept []metav1.ManagedFieldsEntry
+		for _, entry := range object.GetManagedFields() {
+			if keep[entry.Manager] && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+				kept = append(kept, entry)
+			}
+		}
+		object.SetManagedFields(kept)
+		return in, nil
+	}
+}

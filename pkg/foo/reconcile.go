@@ -1,0 +1,113 @@
+package foo
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+// Namespaces knows which namespaces are served.
+type Namespaces interface {
+	// Lookup gives a namespace that is served now.
+	Lookup(name string) (*tenancy.Namespace, bool)
+	// Suspect has the operator's access to a namespace checked again.
+	Suspect(name string)
+}
+
+// Reconciler brings what exists in line with what a Foo asks for.
+type Reconciler struct {
+	Namespaces Namespaces
+	Client     client.Client // writes the status
+	Writer     apply.Writer  // writes the children
+	Recorder   events.EventRecorder
+	Settings   Settings
+}
+
+// children are the live objects of a Foo's children; one that does not exist has no UID.
+type children struct {
+	deployment appsv1.Deployment
+	autoscaler autoscalingv2.HorizontalPodAutoscaler
+	budget     policyv1.PodDisruptionBudget
+}
+
+// Reconcile brings one Foo up to date: read, compute, apply the difference, write the status if it differs.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	namespace, served := r.Namespaces.Lookup(request.Namespace)
+	if !served {
+		return reconcile.Result{}, nil // it comes back when the namespace is served again
+	}
+	foo := &v1alpha1.Foo{}
+	if err := namespace.Get(ctx, request.NamespacedName, foo); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !foo.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil // garbage collection is at work; a child made now would hold it up
+	}
+
+	live, err := read(ctx, namespace, request)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	refusal, err := r.refusalOf(foo, r.ensure(ctx, foo, live))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	err = r.report(ctx, foo, live, refusal)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: jitter(firstRetry)}, nil // the cache lags behind; no reason to complain
+	}
+	return refusal.result(), client.IgnoreNotFound(err)
+}
+
+// read takes the children from the namespace's cache.
+func read(ctx context.Context, reader client.Reader, request reconcile.Request) (*children, error) {
+	live := &children{}
+	for _, object := range []client.Object{&live.deployment, &live.autoscaler, &live.budget} {
+		if err := reader.Get(ctx, request.NamespacedName, object); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+	}
+	return live, nil
+}
+
+// ensure applies what the Foo wants and deletes what it no longer wants. The Deployment comes first: an autoscaler
+// must not be pointed at one that is not the Foo's.
+func (r *Reconciler) ensure(ctx context.Context, foo *v1alpha1.Foo, live *children) error {
+	want, err := desire(foo, r.Settings)
+	if err != nil {
+		return err
+	}
+	if want.autoscaler == nil {
+		if err := r.delete(ctx, foo, &live.autoscaler); err != nil {
+			return err
+		}
+	} else if metav1.IsControlledBy(&live.deployment, foo) {
+		// From now on the autoscaler sets the number of Pods. It starts from the present one.
+		if err := r.Writer.Release(ctx, &live.deployment, "spec", "replicas"); err != nil {
+			return err
+		}
+	}
+	if err := r.apply(ctx, foo, &live.deployment, want.deployment); err != nil {
+		return err
+	}
+	if want.autoscaler != nil {
+		if err := r.apply(ctx, foo, &live.autoscaler, want.autoscaler); err != nil {
+			return err
+		}
+	}
+	if want.budget == nil {
+		return r.delete(ctx, foo, &live.budget)
+	}
+	return r.apply(ctx, foo, &live.budget, want.budget)
+}

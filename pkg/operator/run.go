@@ -1,0 +1,125 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/foo"
+	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+// Metrics that are served with authentication ask the API server about each client.
+//
+// +kubebuilder:rbac:roleName=controlee-operator-metrics-auth,groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:roleName=controlee-operator-metrics-auth,groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// NewScheme knows all types that the operator reads and writes.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// Run runs the operator until ctx is done. It returns an error when it could not start or when it lost its lease: the process
+// must then exit at once, since another replica may be writing.
+func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Logger) error {
+	// No limit on the client's side: API Priority and Fairness is the server's, and fairness between tenants the queue's.
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.QPS = -1
+
+	mgr, err := o.newManager(restConfig, log)
+	if err != nil {
+		return err
+	}
+	direct, err := client.New(restConfig, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	registry := tenancy.NewRegistry(tenancy.Options{
+		Config:     restConfig,
+		HTTPClient: mgr.GetHTTPClient(),
+		Scheme:     mgr.GetScheme(),
+		Mapper:     mgr.GetRESTMapper(),
+		Client:     direct,
+		Kinds:      foo.Kinds(),
+		Transform:  apply.KeepManagedFields(foo.FieldManager),
+	})
+	if err := tenancy.SetupWithManager(mgr, registry, o.SystemNamespace); err != nil {
+		return fmt.Errorf("tenancy: %w", err)
+	}
+	settings := foo.Settings{NodeLossToleration: o.NodeLossToleration}
+	if err := foo.SetupWithManager(mgr, registry, foo.Options{Client: direct, Workers: o.FooWorkers, Settings: settings}); err != nil {
+		return fmt.Errorf("foo controller: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("caches", registry.Synced); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *Options) newManager(restConfig *rest.Config, log logr.Logger) (ctrl.Manager, error) {
+	lock, err := leader.NewLock(restConfig, o.SystemNamespace, leader.Identity(o.PodName, o.PodUID), o.LeaderElection)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme: NewScheme(),
+		Logger: log,
+		// The manager's own cache sees the system namespace only. Each tenant namespace has a cache of its own.
+		Cache: cache.Options{
+			DefaultNamespaces:           map[string]cache.Config{o.SystemNamespace: {}},
+			DefaultTransform:            cache.TransformStripManagedFields(),
+			ReaderFailOnMissingInformer: true,
+		},
+		// Sources run in standbys too, so that a new leader's queue is filled when it wins.
+		Controller:                          config.Controller{EnableWarmup: ptr.To(true)},
+		Metrics:                             o.metrics(),
+		HealthProbeBindAddress:              o.HealthProbeBindAddress,
+		LeaderElection:                      true,
+		LeaderElectionID:                    leader.LeaseName,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       &o.LeaderElection.LeaseDuration,
+		RenewDeadline:                       &o.LeaderElection.RenewDeadline,
+		RetryPeriod:                         &o.LeaderElection.RetryPeriod,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("manager: %w", err)
+	}
+	return mgr, nil
+}
+
+func (o *Options) metrics() metricsserver.Options {
+	if !o.metricsEnabled() {
+		return metricsserver.Options{BindAddress: "0"}
+	}
+	options := metricsserver.Options{BindAddress: o.MetricsBindAddress, SecureServing: o.MetricsAuth}
+	if o.MetricsAuth {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+		// HTTP/2 has no use here, and has had denial-of-service holes that need no authentication.
+		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
+	}
+	return options
+}

@@ -1,0 +1,216 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+)
+
+// State says how far a namespace is served, and why not further.
+type State struct {
+	State           v1alpha1.NamespaceState
+	Reason, Message string
+}
+
+// syncTimeout is how long the caches of a namespace may take to fill before the Tenant says so.
+const syncTimeout = 30 * time.Second
+
+// retryAccess spaces the checks of a namespace that cannot be served: soon after the first, so that a RoleBinding which
+// arrives a moment after its Tenant is no wait, and every 15 s in the long run.
+var retryAccess = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.2, Steps: 100, Cap: 15 * time.Second}
+
+// confirmLoss spaces the checks after a sign that a right was lost. The API server's authorizer learns of a deleted RoleBinding
+// by a watch of its own, so the first answer may still be yes.
+var confirmLoss = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second}
+
+// engagement serves one namespace, from its assignment until the end.
+type engagement struct {
+	registry     *Registry
+	name, tenant string
+	wake         chan struct{}
+	end          context.CancelFunc
+
+	// Guarded by registry.mu:
+	state     State
+	namespace *Namespace // nil while the namespace is not served
+	settled   bool       // whether the first try to serve it has ended, well or not
+	attach    func(*subscription)
+}
+
+func newEngagement(r *Registry, name, tenant string) *engagement {
+	return &engagement{
+		registry: r, name: name, tenant: tenant,
+		wake:  make(chan struct{}, 1),
+		end:   func() {},
+		state: State{State: v1alpha1.NamespacePending, Reason: v1alpha1.ReasonCacheNotSynced, Message: "the operator is about to read the namespace"},
+	}
+}
+
+// wakeUp has the access checked again, now.
+func (e *engagement) wakeUp() {
+	select {
+	case e.wake <- struct{}{}:
+	default: // a check is due already
+	}
+}
+
+// run alternates between waiting for access and serving the namespace.
+func (e *engagement) run(ctx context.Context) {
+	defer e.disengage()
+	log := logf.FromContext(ctx).WithName("tenancy").WithValues("namespace", e.name, "tenant", e.tenant)
+	backoff := retryAccess
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := e.serve(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		state := State{State: v1alpha1.NamespaceRefused, Reason: v1alpha1.ReasonAccessDenied, Message: err.Error()}
+		if denied := (*AccessDenied)(nil); !errors.As(err, &denied) {
+			state = State{State: v1alpha1.NamespacePending, Reason: v1alpha1.ReasonCacheNotSynced, Message: err.Error()}
+		}
+		log.Info("Namespace is not served", "reason", state.Reason, "message", state.Message)
+		e.registry.set(e, state, nil)
+		if time.Since(started) > retryAccess.Cap {
+			backoff = retryAccess // it was served in between
+		}
+		e.sleep(ctx, backoff.Step())
+	}
+}
+
+// serve fills the namespace's caches and attaches the controllers to them. It returns when the namespace cannot be served or
+// no longer.
+func (e *engagement) serve(ctx context.Context) error {
+	options := e.registry.options
+	if err := e.registry.access.check(ctx, e.name, options.Kinds); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the cache, and with it the informers and what was attached to them
+
+	objects, err := e.startCache(ctx)
+	if err != nil {
+		return err
+	}
+	e.engage(ctx, objects)
+	logf.FromContext(ctx).WithName("tenancy").Info("Serving namespace", "namespace", e.name, "tenant", e.tenant)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.wake:
+			if err := e.confirm(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// startCache starts a cache of the namespace and waits until it is filled.
+func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
+	options := e.registry.options
+	binding := &metav1.PartialObjectMetadata{}
+	binding.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"))
+	objects, err := cache.New(options.Config, cache.Options{
+		HTTPClient:        options.HTTPClient,
+		Scheme:            options.Scheme,
+		Mapper:            options.Mapper,
+		DefaultNamespaces: map[string]cache.Config{e.name: {}},
+		DefaultTransform:  options.Transform,
+		ByObject: map[client.Object]cache.ByObject{
+			binding: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, RoleBindingName), Transform: cache.TransformStripManagedFields()},
+		},
+		ReaderFailOnMissingInformer: true,
+		DefaultWatchErrorHandler: func(ctx context.Context, r *toolscache.Reflector, err error) {
+			if apierrors.IsForbidden(err) {
+				e.wakeUp()
+			}
+			toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache of namespace %s: %w", e.name, err)
+	}
+	go func() {
+		if err := objects.Start(ctx); err != nil {
+			logf.FromContext(ctx).Error(err, "Cache ended", "namespace", e.name)
+		}
+	}()
+
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	informer, err := objects.GetInformer(ctx, binding)
+	for _, kind := range options.Kinds {
+		if err == nil {
+			_, err = objects.GetInformer(ctx, kind) // waits until it is filled
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the objects of namespace %s could not be read within %s: %w", e.name, syncTimeout, err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, _ any) { e.wakeUp() },
+		DeleteFunc: func(any) { e.wakeUp() },
+	})
+	return objects, err
+}
+
+// engage makes the namespace known as served, then attaches what has subscribed: in the other order a controller would
+// look up the namespace of the first objects in vain and drop them.
+func (e *engagement) engage(ctx context.Context, objects cache.Cache) {
+	r := e.registry
+	r.set(e, State{State: v1alpha1.NamespaceEngaged, Reason: v1alpha1.ReasonEngaged}, &Namespace{Name: e.name, Tenant: e.tenant, Reader: objects})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.attach = func(s *subscription) { s.start(ctx, objects) }
+	for _, s := range r.subscriptions {
+		e.attach(s)
+	}
+}
+
+// disengage makes the namespace unknown, without a word to anybody: it is no longer assigned, or the operator ends.
+func (e *engagement) disengage() {
+	e.registry.mu.Lock()
+	defer e.registry.mu.Unlock()
+	e.namespace, e.attach = nil, nil
+}
+
+// confirm checks after a sign of lost access whether it is really lost. No answer is no loss.
+func (e *engagement) confirm(ctx context.Context) error {
+	for _, delay := range confirmLoss {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(delay):
+		}
+		err := e.registry.access.check(ctx, e.name, e.registry.options.Kinds)
+		if denied := (*AccessDenied)(nil); errors.As(err, &denied) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleep waits, or until it is woken up.
+func (e *engagement) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-e.wake:
+	}
+}

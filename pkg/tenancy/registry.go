@@ -1,0 +1,188 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+)
+
+// Namespace is a tenant namespace that is being served.
+type Namespace struct {
+	// Name of the namespace.
+	Name string
+	// Tenant is the name of the Tenant that the namespace belongs to.
+	Tenant string
+	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists.
+	client.Reader
+}
+
+// Options say how a Registry reads tenant namespaces.
+type Options struct {
+	Config     *rest.Config
+	HTTPClient *http.Client
+	Scheme     *runtime.Scheme
+	Mapper     meta.RESTMapper
+	// Client asks for access reviews.
+	Client client.Client
+	// Kinds are cached in every tenant namespace. The operator's role must allow to list and watch each.
+	Kinds []client.Object
+	// Transform is applied to every object before it is cached.
+	Transform toolscache.TransformFunc
+}
+
+// Registry knows which namespaces are served, and runs an engagement for each assigned one.
+// It runs in standbys too, so that their caches are warm when they take over.
+type Registry struct {
+	options Options
+	access  *access
+
+	mu            sync.RWMutex
+	ctx           context.Context // ends all engagements; set by Start
+	assigned      bool            // whether the first assignment has arrived
+	engagements   map[string]*engagement
+	subscriptions []*subscription
+	onChange      []func(tenant string)
+	running       sync.WaitGroup
+}
+
+// NewRegistry makes a Registry that serves nothing yet.
+func NewRegistry(options Options) *Registry {
+	return &Registry{
+		options:     options,
+		access:      &access{client: options.Client, scheme: options.Scheme, mapper: options.Mapper},
+		engagements: map[string]*engagement{},
+	}
+}
+
+// Start runs until ctx is done, then waits until all engagements have ended.
+func (r *Registry) Start(ctx context.Context) error {
+	r.mu.Lock()
+	r.ctx = ctx
+	for _, e := range r.engagements {
+		r.launch(e)
+	}
+	r.mu.Unlock()
+	<-ctx.Done()
+	r.running.Wait()
+	return nil
+}
+
+// NeedLeaderElection says that standbys run it too.
+func (r *Registry) NeedLeaderElection() bool { return false }
+
+// Lookup gives the namespace if it is being served now.
+func (r *Registry) Lookup(name string) (*Namespace, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, ok := r.engagements[name]
+	if !ok || e.namespace == nil {
+		return nil, false
+	}
+	return e.namespace, true
+}
+
+// Suspect has the operator's access to a namespace checked again: a controller calls it when a request was forbidden.
+func (r *Registry) Suspect(name string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if e, ok := r.engagements[name]; ok {
+		e.wakeUp()
+	}
+}
+
+// Assign starts to serve the namespaces that are new in the map from namespace to Tenant, and stops to serve those that left it.
+func (r *Registry) Assign(tenants map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.assigned = true
+	for name, e := range r.engagements {
+		if tenants[name] != e.tenant {
+			e.namespace, e.attach = nil, nil
+			e.end()
+			delete(r.engagements, name)
+		}
+	}
+	for name, tenant := range tenants {
+		if _, ok := r.engagements[name]; ok {
+			continue
+		}
+		e := newEngagement(r, name, tenant)
+		r.engagements[name] = e
+		if r.ctx != nil {
+			r.launch(e)
+		}
+	}
+}
+
+// launch starts an engagement. The caller holds the lock.
+func (r *Registry) launch(e *engagement) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	e.end = cancel
+	r.running.Go(func() {
+		defer cancel()
+		e.run(ctx)
+	})
+}
+
+// States gives the state of each namespace that is assigned to a Tenant.
+func (r *Registry) States(tenant string) map[string]State {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	states := map[string]State{}
+	for name, e := range r.engagements {
+		if e.tenant == tenant {
+			states[name] = e.state
+		}
+	}
+	return states
+}
+
+// Synced is a readiness check: the Tenants have been read, and the cache of each namespace that can be served is filled.
+func (r *Registry) Synced(_ *http.Request) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if !r.assigned {
+		return errors.New("the Tenants have not been read yet")
+	}
+	for name, e := range r.engagements {
+		if !e.settled {
+			return fmt.Errorf("the cache of namespace %s is not filled yet", name)
+		}
+	}
+	return nil
+}
+
+// notify registers a function that is called with the Tenant's name when the state of one of its namespaces changes.
+func (r *Registry) notify(f func(tenant string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onChange = append(r.onChange, f)
+}
+
+// set records what became of an engagement, and tells.
+func (r *Registry) set(e *engagement, state State, namespace *Namespace) {
+	r.mu.Lock()
+	changed := e.state != state
+	e.state, e.namespace = state, namespace
+	if namespace == nil {
+		e.attach = nil
+	}
+	e.settled = e.settled || state.State != v1alpha1.NamespacePending || state.Reason == v1alpha1.ReasonCacheNotSynced
+	told := r.onChange
+	r.mu.Unlock()
+	if changed {
+		for _, f := range told {
+			f(e.tenant)
+		}
+	}
+}

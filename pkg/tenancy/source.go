@@ -1,0 +1,50 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Queue is a controller's work queue.
+type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// subscription brings the events of one kind, of all served namespaces, into a controller's queue.
+type subscription struct {
+	kind       client.Object
+	handler    handler.EventHandler
+	predicates []predicate.Predicate
+	queue      Queue
+}
+
+func (s *subscription) start(ctx context.Context, objects cache.Cache) {
+	if err := source.Kind(objects, s.kind, s.handler, s.predicates...).Start(ctx, s.queue); err != nil {
+		// Only a nil argument can be the cause.
+		logf.FromContext(ctx).Error(err, "Could not attach to the cache", "kind", fmt.Sprintf("%T", s.kind))
+	}
+}
+
+// Source gives a controller the events of one of Options.Kinds from every namespace that is served, now and later.
+// For a namespace that begins to be served all its objects arrive as created.
+func (r *Registry) Source(kind client.Object, h handler.EventHandler, predicates ...predicate.Predicate) source.Source {
+	return source.Func(func(_ context.Context, queue Queue) error {
+		s := &subscription{kind: kind, handler: h, predicates: predicates, queue: queue}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.subscriptions = append(r.subscriptions, s)
+		for _, e := range r.engagements {
+			if e.attach != nil {
+				e.attach(s)
+			}
+		}
+		return nil
+	})
+}
