@@ -66,6 +66,10 @@ const (
 	ReasonConflict = "Conflict"
 	// ReasonRefused: the API server refused an object for good (policy, quota, validation); the message is the API server's.
 	ReasonRefused = "Refused"
+	// ReasonBarPending: the load balancer that spec.bar asks for is not there yet.
+	ReasonBarPending = "BarPending"
+	// ReasonBarClassNotFound: no BarClass has the name in spec.bar.className.
+	ReasonBarClassNotFound = "BarClassNotFound"
 )
 
 // BarReady is the condition type of a Bar: True when the load balancer is as it was asked for and has an address.

@@ -57,13 +57,23 @@ type EnvVarSource struct {
 	SecretKeyRef *KeyRef `json:"secretKeyRef,omitempty"`
 }
 
-// FieldRef names a field of the Pod.
+// FieldRef names a field of the Pod for an environment variable.
 type FieldRef struct {
 	// The field: `metadata.name`, `metadata.namespace`, `metadata.uid`, `metadata.labels['KEY']`,
 	// `metadata.annotations['KEY']`, `spec.nodeName`, `spec.serviceAccountName`, `status.hostIP`, `status.hostIPs`,
 	// `status.podIP` or `status.podIPs`.
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self in ['metadata.name', 'metadata.namespace', 'metadata.uid', 'spec.nodeName', 'spec.serviceAccountName', 'status.hostIP', 'status.hostIPs', 'status.podIP', 'status.podIPs'] || ((self.startsWith('metadata.labels[\\'') || self.startsWith('metadata.annotations[\\'')) && self.endsWith('\\']') && !self.endsWith('[\\'\\']'))",message="fieldPath must be one of metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'], metadata.annotations['KEY'], spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP, status.podIPs"
+	// +required
+	FieldPath string `json:"fieldPath"`
+}
+
+// FileFieldRef names a field of the Pod for a file.
+type FileFieldRef struct {
+	// The field: `metadata.name`, `metadata.namespace`, `metadata.uid`, `metadata.labels` (all of them, one a line),
+	// `metadata.annotations`, `metadata.labels['KEY']` or `metadata.annotations['KEY']`.
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self in ['metadata.name', 'metadata.namespace', 'metadata.uid', 'metadata.labels', 'metadata.annotations'] || ((self.startsWith('metadata.labels[\\'') || self.startsWith('metadata.annotations[\\'')) && self.endsWith('\\']') && !self.endsWith('[\\'\\']'))",message="fieldPath of a file must be one of metadata.name, metadata.namespace, metadata.uid, metadata.labels, metadata.annotations, metadata.labels['KEY'], metadata.annotations['KEY']"
 	// +required
 	FieldPath string `json:"fieldPath"`
 }

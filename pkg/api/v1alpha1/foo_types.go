@@ -73,7 +73,8 @@ type FooList struct {
 type FooSpec struct {
 	// Container image to run, such as `registry.example/shop/web:1.4.2` or, to pin it, with a digest
 	// (`registry.example/shop/web@sha256:…`). No white space, at most 1024 characters.
-	// The image must be able to run as a user other than root.
+	// The image must run as a user other than root and say so by number (such as `USER 65532`; a user's name Kubernetes cannot check
+	// before it starts the Pod).
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\S+$')",message="image must name a container image without white space, such as registry.example/shop/web:1.4.2"
 	// +required

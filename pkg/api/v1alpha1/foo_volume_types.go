@@ -219,7 +219,7 @@ type DownwardAPIFile struct {
 
 	// A field of the Pod.
 	// +optional
-	FieldRef *FieldRef `json:"fieldRef,omitempty"`
+	FieldRef *FileFieldRef `json:"fieldRef,omitempty"`
 
 	// A resource request or limit of the container.
 	// +optional

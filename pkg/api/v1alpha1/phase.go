@@ -29,7 +29,7 @@ var phases = []BarPhase{PhasePending, PhaseProvisioning, PhaseReady, PhaseFailed
 // The CRD of Bar holds the same table as a CEL rule (see the marker on Bar), so that the API server refuses any other
 // change whoever makes it. A test compares the two.
 var phaseTransitions = map[BarPhase][]BarPhase{
-	"":              {PhasePending},
+	"":                {PhasePending},
 	PhasePending:      {PhaseProvisioning, PhaseFailed, PhaseReleasing},
 	PhaseProvisioning: {PhaseReady, PhaseFailed, PhaseReleasing},
 	PhaseReady:        {PhaseProvisioning, PhaseFailed, PhaseReleasing},
