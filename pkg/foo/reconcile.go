@@ -28,6 +28,7 @@ type Namespaces interface {
 // Reconciler brings what exists in line with what a Foo asks for.
 type Reconciler struct {
 	Namespaces Namespaces
+	BarClasses client.Reader // reads BarClasses from a cache
 	Client     client.Client // writes the status
 	Writer     apply.Writer  // writes the children
 	Recorder   events.EventRecorder

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
@@ -54,6 +55,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 		RateLimiter:             newRateLimiter(),
 		Reconciler: &Reconciler{
 			Namespaces: registry,
+			BarClasses: mgr.GetCache(),
 			Client:     options.Client,
 			Writer:     apply.Writer{Client: options.Client, FieldManager: FieldManager},
 			Recorder:   mgr.GetEventRecorder(FieldManager),
@@ -66,6 +68,9 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	// Our own status writes are no news.
 	if err := c.Watch(registry.Source(&v1alpha1.Foo{}, &handler.EnqueueRequestForObject{}, predicate.Or[client.Object](
 		predicate.GenerationChangedPredicate{}, deletionBegan{}))); err != nil {
+		return err
+	}
+	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.BarClass{}, handler.TypedEnqueueRequestsFromMapFunc(foosOfClass(registry)))); err != nil {
 		return err
 	}
 	// A child has its Foo's name, and so has a foreign object that is in the way of one: the Foo is told when it goes.

@@ -18,7 +18,11 @@ import (
 
 // report writes the status, if it differs, and announces the conditions that changed.
 func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *children, refusal *refusal) error {
-	status := desireStatus(foo, &live.deployment, refusal)
+	exposed, err := r.exposed(ctx, foo)
+	if err != nil {
+		return err
+	}
+	status := desireStatus(foo, &live.deployment, exposed, refusal)
 	if equality.Semantic.DeepEqual(status, foo.Status) {
 		return nil
 	}
@@ -33,8 +37,9 @@ func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *childr
 	return nil
 }
 
-// desireStatus says what a Foo's status is, given its Deployment and what the API server refused, if anything.
-func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, refusal *refusal) v1alpha1.FooStatus {
+// desireStatus says what a Foo's status is, given its Deployment, the condition Exposed (nil without a load balancer), and
+// what the API server refused, if anything.
+func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *metav1.Condition, refusal *refusal) v1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation
 	status.Selector = k8slabels.SelectorFromSet(selector(foo)).String()
@@ -51,15 +56,12 @@ func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, refusal *ref
 		condition.Message = shorten(condition.Message, maxConditionMessage)
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	if foo.Spec.Bar == nil {
+	if exposed == nil {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.FooExposed)
 		status.Address = ""
 	} else {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: v1alpha1.FooExposed, Status: metav1.ConditionFalse, ObservedGeneration: foo.Generation,
-			Reason:  v1alpha1.ReasonBarPending,
-			Message: fmt.Sprintf("waiting for a load balancer of BarClass %q", foo.Spec.Bar.ClassName),
-		})
+		exposed.ObservedGeneration = foo.Generation
+		meta.SetStatusCondition(&status.Conditions, *exposed)
 	}
 	return status
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// +kubebuilder:rbac:roleName=controlee-operator-system,groups=coordination.k8s.io,resources=leases,resourceNames=controlee,verbs=get;update
+
 // LeaseName is the name of the Lease in the system namespace. The chart makes it and the operator's rights on it
 // name it, so that the operator needs no right to create one.
 const LeaseName = "controlee"
@@ -24,8 +26,6 @@ func Identity(podName, podUID string) string {
 //
 // It has a client of its own, so that a busy workqueue cannot starve the renewals. One request never takes the whole
 // renew deadline: two tries fit.
-//
-// +kubebuilder:rbac:roleName=controlee-operator-system,groups=coordination.k8s.io,resources=leases,resourceNames=controlee,verbs=get;update
 func NewLock(config *rest.Config, namespace, identity string, timings Timings) (resourcelock.Interface, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = timings.RenewDeadline / 2

@@ -91,6 +91,19 @@ func (r *Registry) Lookup(name string) (*Namespace, bool) {
 	return e.namespace, true
 }
 
+// Served gives all namespaces that are being served now, in no order.
+func (r *Registry) Served() []*Namespace {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	served := make([]*Namespace, 0, len(r.engagements))
+	for _, e := range r.engagements {
+		if e.namespace != nil {
+			served = append(served, e.namespace)
+		}
+	}
+	return served
+}
+
 // Suspect has the operator's access to a namespace checked again: a controller calls it when a request was forbidden.
 func (r *Registry) Suspect(name string) {
 	r.mu.RLock()
