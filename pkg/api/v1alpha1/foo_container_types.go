@@ -221,8 +221,7 @@ type Probe struct {
 	// +optional
 	Exec *ExecAction `json:"exec,omitempty"`
 
-	// Seconds from the start of the container to the first check. 0 to 86400.
-	// +kubebuilder:default=0
+	// Seconds from the start of the container to the first check. 0 to 86400; 0 when left out.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
