@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,7 +18,7 @@ import (
 
 // Writer writes on behalf of one controller.
 type Writer struct {
-	// Client writes; it is also read from, live, before a decision that a stale cache must not make.
+	// Client writes to the API server.
 	Client client.Client
 	// FieldManager is the controller's own. Two controllers that shared one would drop each other's fields.
 	FieldManager string
@@ -46,7 +45,7 @@ func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted r
 	config.SetOwnerReferences([]metav1.OwnerReference{controller})
 
 	if live.GetUID() == "" {
-		return true, w.create(ctx, controller, live, config)
+		return true, w.create(ctx, live, config)
 	}
 	if err := mustControl(controller, live, config.GetKind()); err != nil {
 		return false, err
@@ -62,24 +61,9 @@ func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted r
 }
 
 // create applies without force, so that an object of this name that the cache had not seen yet is not overwritten:
-// any field that somebody else set to another value is a conflict.
-func (w *Writer) create(ctx context.Context, controller metav1.OwnerReference, live client.Object, config *unstructured.Unstructured) error {
-	err := w.apply(ctx, live, config.DeepCopy())
-	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
-		return err
-	}
-	// Invalid as well: an immutable field of a foreign object, or a second controller reference.
-	key := client.ObjectKeyFromObject(config)
-	if getErr := w.Client.Get(ctx, key, live); getErr != nil {
-		if apierrors.IsNotFound(getErr) {
-			return err
-		}
-		return getErr
-	}
-	if err := mustControl(controller, live, config.GetKind()); err != nil {
-		return err
-	}
-	return w.update(ctx, live, config)
+// any field that somebody else set to another value is a conflict. The next try finds the object in the cache.
+func (w *Writer) create(ctx context.Context, live client.Object, config *unstructured.Unstructured) error {
+	return w.apply(ctx, live, config)
 }
 
 // update applies with force: a field that we mean is ours, whoever changed it. The UID keeps an object that was

@@ -26,9 +26,9 @@ import (
 // The owner references block a foreground deletion of the Foo until its children are gone; where the admission plugin
 // OwnerReferencesPermissionEnforcement is on, that takes the right to update the Foo's finalizers.
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=controlee.dev,resources=foos/finalizers,verbs=update
-// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=apps,resources=deployments,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=apps,resources=deployments,verbs=list;watch;create;patch
+// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=policy,resources=poddisruptionbudgets,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=events.k8s.io,resources=events,verbs=create;patch
 
 // FieldManager is this controller's name in the managed fields of what it applies.

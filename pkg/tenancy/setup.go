@@ -17,7 +17,7 @@ import (
 
 // The access reviews of package tenancy need no rule: every account may ask them of itself.
 //
-// +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants,verbs=get;list;watch
+// +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants,verbs=list;watch
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants/status,verbs=patch
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=rbac.authorization.k8s.io,resources=rolebindings,resourceNames=controlee-operator,verbs=list;watch
 
