@@ -150,13 +150,18 @@ func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
 		}
 	}()
 
-	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	// Not named ctx: the goroutine above would see it, and the cache end with this function.
+	syncing, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	informer, err := objects.GetInformer(ctx, binding)
+	informer, err := objects.GetInformer(syncing, binding)
 	for _, kind := range options.Kinds {
 		if err == nil {
-			_, err = objects.GetInformer(ctx, kind) // waits until it is filled
+			_, err = objects.GetInformer(syncing, kind)
 		}
+	}
+	// GetInformer waits only if the cache runs already.
+	if err == nil && !objects.WaitForCacheSync(syncing) {
+		err = syncing.Err()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the objects of namespace %s could not be read within %s: %w", e.name, syncTimeout, err)
