@@ -1,0 +1,37 @@
+# Tests and the demonstration. Included by the top Makefile.
+
+# Which packages `make test` runs, and how many of them at a time: those that start a cluster need about a core each.
+PKG ?= ./...
+TEST_PROCS ?= 2
+
+bin/gotestsum: tools/go.mod tools/go.sum
+	$(call build-tool,tools,gotest.tools/gotestsum)
+
+.PHONY: kube
+kube: ## Build the Kubernetes programs that tests and the demonstration run, into the user's cache folder.
+	@go run ./test/cluster/cmd/kube build >/dev/null
+
+.PHONY: test
+test: test-chart test-image kube test-go ## Run all tests: the chart's, the image's, and those against a real control plane.
+
+.PHONY: test-go
+test-go: bin/gotestsum kube ## Run the Go tests; PKG=./pkg/foo/... chooses.
+	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -count=1 -timeout 20m -p $(TEST_PROCS) $(PKG)
+
+.PHONY: test-image
+test-image: bin/gotestsum ## Test the image, the program that makes it, and the Dockerfile.
+	@cd tools/image && ../../bin/gotestsum --format pkgname -- -count=1 -timeout 20m ./...
+
+# The race detector needs cgo, and so a C compiler. Packages whose tests start a cluster are left out.
+.PHONY: test-race
+test-race: export CGO_ENABLED := 1
+test-race: bin/gotestsum ## Run the tests that need no cluster with the race detector; needs a C compiler.
+	@packages="$$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | \
+		grep -v controlee/test/cluster | cut -d ' ' -f 1)"; \
+	bin/gotestsum --format pkgname -- -race -timeout 20m $$packages
+
+# Ctrl-C reaches the program and ends it in its own time; after that there is nothing that make should complain about.
+.PHONY: demo
+demo: ## Tell the story on a real control plane. DEMO_EXIT=1 ends it after that, DEMO_KUBECONFIG=FILE uses another cluster.
+	@interrupted=; trap 'interrupted=1' INT; \
+	go build -o bin/demo ./test/demo && bin/demo || { code=$$?; [ -n "$$interrupted" ] || exit $$code; }
