@@ -74,7 +74,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start a test cluster: %w", err), c.Stop())
+		return nil, errors.Join(fmt.Errorf("start a test cluster: %w", err), c.end())
 	}
 	return c, nil
 }
@@ -152,27 +152,33 @@ func (c *Cluster) Died() error {
 // Stop ends every process and removes every file of the cluster. It returns an error if a server had ended by itself
 // before, or something is left. Later calls do nothing.
 func (c *Cluster) Stop() error {
+	died := c.Died()
 	c.mu.Lock()
-	if c.stopped {
-		c.mu.Unlock()
+	stopped := c.stopped
+	c.stopped = true
+	c.mu.Unlock()
+	if stopped {
 		return nil
 	}
-	c.stopped = true
-	operators := c.operators
-	c.mu.Unlock()
+	return errors.Join(died, c.end())
+}
 
-	died := c.Died()
-	var operatorProcesses []*Process
-	for _, o := range operators {
-		operatorProcesses = append(operatorProcesses, o.Process)
+// end stops all processes, those that need another one first, and removes the files.
+func (c *Cluster) end() error {
+	c.mu.Lock()
+	var operators, apiServers []*Process
+	for _, o := range c.operators {
+		operators = append(operators, o.Process)
 	}
-	stopAll(operatorProcesses...)
-	stopAll(c.Kwok, c.Scheduler, c.ControllerManager)
 	for _, s := range c.apiServers {
-		stopAll(s.Process)
+		apiServers = append(apiServers, s.Process)
 	}
+	c.mu.Unlock()
+	stopAll(operators...)
+	stopAll(c.Kwok, c.Scheduler, c.ControllerManager)
+	stopAll(apiServers...)
 	stopAll(c.Etcd)
-	return errors.Join(died, c.removeFiles())
+	return c.removeFiles()
 }
 
 // stopAll stops processes at the same time. How they end does not matter any more: what has to be said about it, Died
