@@ -35,7 +35,7 @@ func TestCluster(t *testing.T) {
 	t.Run("admission", func(t *testing.T) { testAdmission(t, c) })
 	t.Run("audit log", func(t *testing.T) { testAuditLog(t, c) })
 	t.Run("deployment", func(t *testing.T) { testDeployment(t, c) })
-	t.Run("namespace deletion", func(t *testing.T) { testNamespaceDeletion(t, c) })
+	t.Run("garbage", func(t *testing.T) { testGarbage(t, c) })
 	t.Run("kubectl", func(t *testing.T) { testKubectl(t, c) })
 	t.Run("chart", func(t *testing.T) { testChart(t, c) })
 	t.Run("operator", func(t *testing.T) { testOperator(t, c) })

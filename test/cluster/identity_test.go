@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -60,17 +59,35 @@ func testPodToken(t *testing.T, c *Cluster) {
 			t.Errorf("%s is %v, want %s", key, got, want)
 		}
 	}
-	client := clientset(t, c.AdminConfig())
-	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), "operator-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+	// The API server remembers for some seconds that a token was good, and learns with a delay that a pod is gone: each
+	// try takes a token that was not used before.
+	var unused []*rest.Config
+	for range 20 {
+		config, err := c.PodTokenConfig(t.Context(), namespace, "operator", "operator-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		unused = append(unused, config)
+	}
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+	if err := clientset(t, c.AdminConfig()).CoreV1().Pods(namespace).Delete(t.Context(), "operator-0", now); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, func(ctx context.Context) error {
-		_, err := clientset(t, config).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		if len(unused) == 0 {
+			t.Fatal("each of the tokens of a pod that is gone was taken for good")
+		}
+		reviews := clientset(t, unused[0]).AuthenticationV1().SelfSubjectReviews()
+		unused = unused[1:]
+		_, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		if !apierrors.IsUnauthorized(err) {
-			return fmt.Errorf("the token of a pod that is gone: %w", errors.Join(errors.New("want unauthorized"), err))
+			return fmt.Errorf("the token of a pod that is gone: %v, want unauthorized", err)
 		}
 		return nil
 	})
+	if _, err := c.PodTokenConfig(t.Context(), namespace, "operator", "operator-0"); !apierrors.IsNotFound(err) {
+		t.Errorf("a token for a pod that is gone: %v, want not found", err)
+	}
 }
 
 // testAdmission looks at the plugins that tests rely on.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// stopGrace is how long a process gets to end after SIGTERM.
+// stopGrace is how long a process gets to end after SIGTERM, unless its description says otherwise.
 const stopGrace = 5 * time.Second
 
 // Process is a program that the harness started. It stays at hand when it ends, so that a test can start it again with
@@ -29,6 +30,8 @@ type Process struct {
 	dir  string
 	env  []string
 	tee  io.Writer // gets the output too; may be nil
+
+	grace time.Duration // how long it gets to end after SIGTERM; default stopGrace
 
 	mu       sync.Mutex
 	cmd      *exec.Cmd
@@ -148,12 +151,13 @@ func (p *Process) Stop() error {
 	if p.Signal(syscall.SIGTERM) != nil {
 		return nil
 	}
+	grace := cmp.Or(p.grace, stopGrace)
 	p.Signal(syscall.SIGCONT) //nolint:errcheck // one that is paused would not see the SIGTERM; one that is gone need not
 	select {
 	case <-p.Done():
-	case <-time.After(stopGrace):
+	case <-time.After(grace):
 		p.Kill()
-		return fmt.Errorf("%s did not end within %s of SIGTERM and was killed", p.Name, stopGrace)
+		return fmt.Errorf("%s did not end within %s of SIGTERM and was killed", p.Name, grace)
 	}
 	return p.Wait()
 }

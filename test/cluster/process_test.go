@@ -159,7 +159,10 @@ func TestDied(t *testing.T) {
 
 // TestStopKills shows that a process which does not heed SIGTERM is killed, and that this is an error.
 func TestStopKills(t *testing.T) {
-	p := &Process{Name: "sh", LogPath: t.TempDir() + "/log", path: "/bin/sh", args: []string{"-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"}}
+	p := &Process{
+		Name: "sh", LogPath: t.TempDir() + "/log", grace: 300 * time.Millisecond,
+		path: "/bin/sh", args: []string{"-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"},
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -72,17 +71,39 @@ func testDeployment(t *testing.T, c *Cluster) {
 	}
 }
 
-// testNamespaceDeletion also shows that what a namespace holds is deleted, by way of the pods that are gone at once.
-func testNamespaceDeletion(t *testing.T, c *Cluster) {
+// testGarbage shows that garbage is collected and that what a namespace holds goes with it.
+func testGarbage(t *testing.T, c *Cluster) {
+	namespace := makeNamespace(t, c, "garbage")
 	client := clientset(t, c.AdminConfig())
-	if err := client.CoreV1().Namespaces().Delete(t.Context(), "deployment", metav1.DeleteOptions{}); err != nil {
+	owner, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID},
+	}}}
+	if _, err := client.CoreV1().Secrets(namespace).Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CoreV1().ConfigMaps(namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 30*time.Second, func(ctx context.Context) error {
-		_, err := client.CoreV1().Namespaces().Get(ctx, "deployment", metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("want not found, got %w", errors.Join(errors.New("namespace"), err))
-		}
-		return nil
+		_, err := client.CoreV1().Secrets(namespace).Get(ctx, "owned", metav1.GetOptions{})
+		return wantNotFound(err)
 	})
+	if err := client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 30*time.Second, func(ctx context.Context) error {
+		_, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		return wantNotFound(err)
+	})
+}
+
+func wantNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("got %v, want not found", err)
 }
