@@ -39,6 +39,7 @@ func TestCluster(t *testing.T) {
 	t.Run("kubectl", func(t *testing.T) { testKubectl(t, c) })
 	t.Run("chart", func(t *testing.T) { testChart(t, c) })
 	t.Run("operator", func(t *testing.T) { testOperator(t, c) })
+	t.Run("attach", func(t *testing.T) { testAttach(t, c) })
 	t.Run("API servers", func(t *testing.T) { testAPIServers(t, c) })
 	t.Run("stop", func(t *testing.T) { testStop(t, c) })
 }

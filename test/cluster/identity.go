@@ -23,6 +23,9 @@ func (c *Cluster) AdminConfig() *rest.Config {
 // UserConfig returns a client configuration with a certificate that the cluster reads as this user in these groups. What
 // that user may do is up to RBAC.
 func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
+	if c.attached() {
+		return c.impersonate(user, groups...), nil
+	}
 	return c.clientConfig(c.APIServer.URL, user, groups...)
 }
 
@@ -60,6 +63,8 @@ func kubeconfig(config *rest.Config, namespace string) clientcmdapi.Config {
 		Server:                   config.Host,
 		CertificateAuthorityData: config.CAData,
 		CertificateAuthority:     config.CAFile,
+		TLSServerName:            config.ServerName,
+		InsecureSkipTLSVerify:    config.Insecure,
 	}
 	file.AuthInfos[name] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: config.CertData,
@@ -89,7 +94,7 @@ func (c *Cluster) PodTokenConfig(ctx context.Context, namespace, serviceAccount,
 	if err != nil {
 		return nil, fmt.Errorf("ask for a token of ServiceAccount %s/%s bound to pod %s: %w", namespace, serviceAccount, podName, err)
 	}
-	config := c.anonymousConfig(c.APIServer.URL)
+	config := rest.AnonymousClientConfig(c.admin)
 	config.BearerToken = answer.Status.Token
 	return config, nil
 }
