@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 // BuildOperator builds cmd/controlee of a checkout to a file. What is built is kept in the user's cache folder, so that
@@ -31,6 +32,8 @@ func BuildOperator(ctx context.Context, root, output string) error {
 	// The state of the checkout in the program would have it linked again at each commit.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", built, "./cmd/controlee") //nolint:gosec // G204: all but the folder is fixed
 	cmd.Dir = root
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command then removes what it was at
+	cmd.WaitDelay = 10 * time.Second
 	if message, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the operator: %w\n%s", err, message)
 	}
