@@ -45,7 +45,9 @@ func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted r
 	config.SetOwnerReferences([]metav1.OwnerReference{controller})
 
 	if live.GetUID() == "" {
-		return true, w.create(ctx, live, config)
+		// Without force: if the cache has not seen an object of this name yet, any field that somebody else set to another
+		// value is a conflict, and the object stays as it is. The next try finds it in the cache.
+		return true, w.apply(ctx, live, config)
 	}
 	if err := mustControl(controller, live, config.GetKind()); err != nil {
 		return false, err
@@ -58,12 +60,6 @@ func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted r
 		return false, nil
 	}
 	return true, w.update(ctx, live, config)
-}
-
-// create applies without force, so that an object of this name that the cache had not seen yet is not overwritten:
-// any field that somebody else set to another value is a conflict. The next try finds the object in the cache.
-func (w *Writer) create(ctx context.Context, live client.Object, config *unstructured.Unstructured) error {
-	return w.apply(ctx, live, config)
 }
 
 // update applies with force: a field that we mean is ours, whoever changed it. The UID keeps an object that was
