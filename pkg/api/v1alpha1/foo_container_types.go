@@ -174,12 +174,14 @@ type ResourceRequirements struct {
 	// gets its limit as the request. CPU is counted in CPUs (`500m` is half of one), memory in bytes (`64Mi`).
 	// +kubebuilder:validation:MaxProperties=6
 	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="requests must not be negative: write amounts such as cpu: 100m and memory: 64Mi"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])))",message="requests must be amounts such as cpu: 100m and memory: 64Mi; the units are m, k, M, G, T, P, E and Ki, Mi, Gi, Ti, Pi, Ei"
 	// +optional
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
 	// What each Pod may use at most. Above its CPU limit it is slowed down, above its memory limit it is killed and restarted.
 	// +kubebuilder:validation:MaxProperties=6
 	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !self[k].startsWith('-'))",message="limits must not be negative: write amounts such as cpu: 500m and memory: 128Mi"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])))",message="limits must be amounts such as cpu: 500m and memory: 128Mi; the units are m, k, M, G, T, P, E and Ki, Mi, Gi, Ti, Pi, Ei"
 	// +optional
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }
