@@ -21,7 +21,8 @@ const (
 	eventDeleted = "Deleted"
 )
 
-// apply ensures one child and tells the Foo when that took a change.
+// apply ensures one child and tells the Foo when that took a change. The Event does not refer to the child: with its ever new
+// resource version no two Events would be alike, and a fight over a field would be a flood of them instead of one series.
 func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.Object, want runtime.ApplyConfiguration) error {
 	reason, action := eventUpdated, "Update"
 	if live.GetUID() == "" {
@@ -32,7 +33,7 @@ func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.O
 		return err
 	}
 	if live.GetResourceVersion() != before {
-		r.Recorder.Eventf(foo, live, corev1.EventTypeNormal, reason, action, "%s %s %s", reason, kindOf(live), live.GetName())
+		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, reason, action, "%s %s %s", reason, kindOf(live), live.GetName())
 	}
 	return nil
 }
@@ -41,7 +42,7 @@ func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.O
 func (r *Reconciler) delete(ctx context.Context, foo *v1alpha1.Foo, live client.Object) error {
 	deleted, err := r.Writer.Delete(ctx, foo, live)
 	if deleted && err == nil {
-		r.Recorder.Eventf(foo, live, corev1.EventTypeNormal, eventDeleted, "Delete", "Deleted %s %s", kindOf(live), live.GetName())
+		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, eventDeleted, "Delete", "Deleted %s %s", kindOf(live), live.GetName())
 	}
 	return err
 }

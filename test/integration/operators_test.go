@@ -63,7 +63,7 @@ func waitForLeader(t *testing.T) *cluster.OperatorProcess {
 // eventually tries until it works; the last error is the test's.
 func eventually(t *testing.T, limit time.Duration, try func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit) // not the test's: clean-up waits too
 	defer cancel()
 	for {
 		err := try(ctx)
