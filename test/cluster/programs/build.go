@@ -138,9 +138,15 @@ func (s *source) compile(ctx context.Context, out io.Writer, total int, output s
 
 // goCommand runs the go command in the module. Lines of its stderr that onErr does not take are its error message.
 func (s *source) goCommand(ctx context.Context, arguments []string, onOut func(string), onErr func(string) bool) error {
+	// "go list" that is interrupted leaves its temporary folder behind.
+	temp, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "controlee-go-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)                            //nolint:errcheck // it is temporary
 	cmd := exec.CommandContext(ctx, "go", arguments...) //nolint:gosec // G204: the arguments are this package's
 	cmd.Dir = s.dir
-	cmd.Env = environment(os.Environ())
+	cmd.Env = append(environment(os.Environ()), "GOTMPDIR="+temp)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command then removes what it was at
 	cmd.WaitDelay = 10 * time.Second
 	stdout, err := cmd.StdoutPipe()
