@@ -110,21 +110,26 @@ The operator checks the same at start; here it is seen before anything is change
 {{/*
 A RoleBinding in a namespace that does not exist is refused only after half of the release has
 been written; a namespace that somebody else made is refused with an error about annotations.
+One list of all namespaces, not a look at each: Helm sends five requests a second.
 */}}
 {{- define "controlee.validateNamespacesExist" -}}
-{{- if lookup "v1" "Namespace" "" "kube-system" -}}
+{{- $found := dict -}}
+{{- range (lookup "v1" "Namespace" "" "").items -}}
+{{- $_ := set $found .metadata.name . -}}
+{{- end -}}
+{{- if $found -}}
 {{- range $tenant := .Values.tenants -}}
 {{- $create := dig "createNamespaces" "create" false $tenant -}}
-{{- range $namespace := $tenant.namespaces -}}
-{{- $found := lookup "v1" "Namespace" "" $namespace -}}
-{{- if not $found -}}
+{{- range $name := $tenant.namespaces -}}
+{{- $namespace := get $found $name -}}
+{{- if not $namespace -}}
 {{- if not $create -}}
-{{- fail (printf "tenants: namespace %q of %q does not exist: make it first (kubectl create namespace %s), or write createNamespaces.create: true" $namespace $tenant.name $namespace) -}}
+{{- fail (printf "tenants: namespace %q of %q does not exist: make it first (kubectl create namespace %s), or write createNamespaces.create: true" $name $tenant.name $name) -}}
 {{- end -}}
-{{- else if dig "metadata" "deletionTimestamp" "" $found -}}
-{{- fail (printf "tenants: namespace %q of %q is being deleted: wait until it is gone, or take it out of the tenant" $namespace $tenant.name) -}}
-{{- else if and $create (ne (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) $.Release.Name) -}}
-{{- fail (printf "tenants: namespace %q of %q exists, and was not made by this release: write createNamespaces.create: false" $namespace $tenant.name) -}}
+{{- else if dig "metadata" "deletionTimestamp" "" $namespace -}}
+{{- fail (printf "tenants: namespace %q of %q is being deleted: wait until it is gone, or take it out of the tenant" $name $tenant.name) -}}
+{{- else if and $create (ne (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $namespace) $.Release.Name) -}}
+{{- fail (printf "tenants: namespace %q of %q exists, and was not made by this release: write createNamespaces.create: false" $name $tenant.name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
