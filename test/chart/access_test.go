@@ -17,10 +17,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// verbs are those that RBAC knows, the special ones included.
-var verbs = []string{
-	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
-	"use", "bind", "escalate", "impersonate", "approve", "sign", "attest",
+// verbs are those of requests.
+var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+// specialVerbs are asked for by admission and by other checks, each about a few resources.
+var specialVerbs = map[schema.GroupResource][]string{
+	{Group: "controlee.dev", Resource: "barclasses"}:               {"use"},
+	{Group: "rbac.authorization.k8s.io", Resource: "roles"}:        {"bind", "escalate"},
+	{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}: {"bind", "escalate"},
+	{Resource: "users"}:                                 {"impersonate"},
+	{Resource: "groups"}:                                {"impersonate"},
+	{Resource: "serviceaccounts"}:                       {"impersonate"},
+	{Group: "certificates.k8s.io", Resource: "signers"}: {"approve", "sign", "attest"},
 }
 
 // rights are verbs by resource: "apps/deployments/scale" → "get update". The core group has none before the slash.
@@ -30,11 +38,25 @@ type rights map[string]string
 func (r rights) set() map[string]bool {
 	cells := map[string]bool{}
 	for resource, list := range r {
-		for _, verb := range strings.Fields(list) {
+		for verb := range strings.FieldsSeq(list) {
 			cells[verb+" "+resource] = true
 		}
 	}
 	return cells
+}
+
+func union(a, b rights) rights {
+	all := maps.Clone(a)
+	for resource, list := range b {
+		all[resource] = strings.TrimSpace(all[resource] + " " + list)
+	}
+	return all
+}
+
+func either(a, b map[string]bool) map[string]bool {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 // rightsOf writes out rules, without those that are bound to names.
@@ -83,6 +105,9 @@ func (e *env) resources(t *testing.T) []schema.GroupResource {
 		// Asked for by admission, never by a request.
 		{Group: "controlee.dev", Resource: "foos/finalizers"}: true,
 		{Group: "apps", Resource: "deployments/finalizers"}:   true,
+	}
+	for resource := range specialVerbs {
+		seen[resource] = true
 	}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -136,7 +161,7 @@ func allowed(t *testing.T, config *rest.Config, resources []schema.GroupResource
 	}
 	for _, resource := range resources {
 		main, sub, _ := strings.Cut(resource.Resource, "/")
-		for _, verb := range verbs {
+		for _, verb := range append(slices.Clone(verbs), specialVerbs[resource]...) {
 			work <- authorizationv1.ResourceAttributes{
 				Namespace: namespace, Verb: verb, Group: resource.Group, Resource: main, Subresource: sub, Name: name,
 			}
@@ -146,6 +171,41 @@ func allowed(t *testing.T, config *rest.Config, resources []schema.GroupResource
 	wait.Wait()
 	if len(errs) > 0 {
 		t.Fatalf("%d questions failed, the first: %v", len(errs), errs[0])
+	}
+	return cells
+}
+
+// listed asks for the rules that hold in a namespace, those of the whole cluster among them, as "kubectl auth can-i --list" does. One
+// question instead of thousands, for places where nothing or little is expected. What is granted by name ends in ":NAME".
+func listed(t *testing.T, config *rest.Config, namespace string) map[string]bool {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(unlimited(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	answer, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.Status.Incomplete {
+		t.Fatalf("the list of rules is not complete: %s", answer.Status.EvaluationError)
+	}
+	cells := map[string]bool{}
+	for _, rule := range answer.Status.ResourceRules {
+		names := []string{""}
+		if len(rule.ResourceNames) > 0 {
+			names = rule.ResourceNames
+		}
+		for _, name := range names {
+			all := rightsOf([]rbacv1.PolicyRule{{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources}})
+			for cell := range all.set() {
+				if name != "" {
+					cell += ":" + name
+				}
+				cells[cell] = true
+			}
+		}
 	}
 	return cells
 }

@@ -84,20 +84,27 @@ func start(t *testing.T) *env {
 	return e
 }
 
-// unlimited is the same configuration without a limit of requests.
+// unlimited is the same configuration without a limit of requests, and without the warnings that listing every kind there is
+// brings: some are deprecated.
 func unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
 	return config
 }
 
-// install installs a release, and takes it away when the test ends.
+// install installs a release, and takes it away when the test ends. Its namespace, which is made if it is not there, stays.
 func (e *env) install(t *testing.T, chart cluster.Chart) {
 	t.Helper()
 	if err := e.InstallChart(t.Context(), chart); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { e.uninstall(t, chart) })
+	t.Cleanup(func() {
+		err := e.UninstallChart(context.WithoutCancel(t.Context()), chart)
+		if err != nil && !strings.Contains(err.Error(), "release: not found") { // the test did so itself
+			t.Error(err)
+		}
+	})
 }
 
 func (e *env) upgrade(t *testing.T, chart cluster.Chart) {
@@ -107,26 +114,37 @@ func (e *env) upgrade(t *testing.T, chart cluster.Chart) {
 	}
 }
 
-// uninstall takes a release away that is there, and its namespace.
-func (e *env) uninstall(t *testing.T, chart cluster.Chart) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	if err := e.UninstallChart(ctx, chart); err != nil && !strings.Contains(err.Error(), "not found") {
-		t.Error(err)
-	}
-	e.deleteNamespaces(t, chart.Namespace)
-}
-
-// makeNamespaces makes namespaces that are gone when the test ends.
+// makeNamespaces makes namespaces that are gone when the test ends. They enforce the restricted Pod Security standard.
 func (e *env) makeNamespaces(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			"pod-security.kubernetes.io/enforce": "restricted",
+		}}}
 		if _, err := e.kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(func() { e.deleteNamespaces(t, names...) })
+}
+
+// settle waits until every namespace has what the controller manager puts into it.
+func (e *env) settle(t *testing.T) {
+	t.Helper()
+	eventually(t, "every namespace has its ServiceAccount and its CA", func() bool {
+		namespaces, err := e.kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, namespace := range namespaces.Items {
+			_, noAccount := e.kube.CoreV1().ServiceAccounts(namespace.Name).Get(t.Context(), "default", metav1.GetOptions{})
+			_, noCA := e.kube.CoreV1().ConfigMaps(namespace.Name).Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+			if noAccount != nil || noCA != nil {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // deleteNamespaces returns when they are gone.

@@ -1,7 +1,6 @@
 package chart_test
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -30,14 +29,15 @@ func (e *env) serviceAccount(t *testing.T, namespace, name string) *rest.Config 
 // resource that the API server serves is asked for, with every verb.
 func TestOperatorHasNoRightsElsewhere(t *testing.T) {
 	e := start(t)
-	e.makeNamespaces(t, "team-a", "not-a-tenant")
+	e.makeNamespaces(t, systemNamespace, "team-a", "not-a-tenant")
+	t.Cleanup(func() { e.deleteNamespaces(t, "team-b") })
 	chart := cluster.Chart{Release: "controlee", Namespace: systemNamespace, Values: twoTenants()}
 	e.install(t, chart)
-	t.Cleanup(func() { e.deleteNamespaces(t, "team-b") })
 	resources := e.resources(t)
 
 	// Every account may do this.
-	everybody := allowed(t, e.serviceAccount(t, "not-a-tenant", "somebody"), resources, "", "")
+	somebody := e.serviceAccount(t, "not-a-tenant", "somebody")
+	everybody := either(allowed(t, somebody, resources, "", ""), listed(t, somebody, metav1.NamespaceDefault))
 	operator := e.serviceAccount(t, systemNamespace, "controlee")
 
 	// Whatever the code's markers say, the cluster-wide rights are no more than these.
@@ -60,13 +60,19 @@ func TestOperatorHasNoRightsElsewhere(t *testing.T) {
 		"":                      clusterWide,
 		metav1.NamespaceDefault: clusterWide,
 		metav1.NamespaceSystem:  clusterWide,
-		metav1.NamespacePublic:  clusterWide,
-		"not-a-tenant":          clusterWide,
 		"team-a":                union(clusterWide, inTenants),
-		"team-b":                union(clusterWide, inTenants),
 		systemNamespace:         union(clusterWide, inSystem),
 	} {
 		compare(t, "the operator in "+placeName(place), allowed(t, operator, resources, place, ""), may.set(), everybody)
+	}
+	for place, may := range map[string]rights{
+		metav1.NamespacePublic: clusterWide,
+		"not-a-tenant":         clusterWide,
+		"team-b": union(union(clusterWide, inTenants), rights{
+			"rbac.authorization.k8s.io/rolebindings:controlee-operator": "list watch",
+		}),
+	} {
+		compare(t, "the operator in "+place, listed(t, operator, place), may.set(), everybody)
 	}
 
 	t.Run("what is granted by name", func(t *testing.T) {
@@ -126,12 +132,4 @@ func TestOperatorRulesCannotBeStretched(t *testing.T) {
 
 func onlyReads(verbs []string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(strings.Fields(see), verb) })
-}
-
-func union(a, b rights) rights {
-	all := maps.Clone(a)
-	for resource, list := range b {
-		all[resource] = strings.TrimSpace(all[resource] + " " + list)
-	}
-	return all
 }
