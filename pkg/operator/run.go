@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -94,7 +95,8 @@ func (o *Options) newManager(restConfig *rest.Config, log logr.Logger) (ctrl.Man
 			ReaderFailOnMissingInformer: true,
 		},
 		// Sources run in standbys too, so that a new leader's queue is filled when it wins.
-		Controller:                          config.Controller{EnableWarmup: ptr.To(true)},
+		// No reconcile takes nearly as long as a minute, unless the API server hangs; then it must not hold a worker for ever.
+		Controller:                          config.Controller{EnableWarmup: ptr.To(true), ReconciliationTimeout: time.Minute},
 		Metrics:                             o.metrics(),
 		HealthProbeBindAddress:              o.HealthProbeBindAddress,
 		LeaderElection:                      true,
