@@ -41,7 +41,7 @@ tidy: ## Tidy go.mod and go.sum of every module.
 
 .PHONY: verify
 verify: generate tidy ## Generate and tidy anew, and fail on any difference from what is committed.
-	@git diff --exit-code -- . || { \
+	@git --no-pager diff --exit-code -- . || { \
 		echo "these files are not what they are generated from, or are not committed: see 'make generate' and 'make tidy'" >&2; exit 1; }
 	@untracked="$$(git ls-files --others --exclude-standard)"; if [ -n "$$untracked" ]; then \
 		printf 'files that are neither committed nor ignored:\n%s\n' "$$untracked" >&2; exit 1; fi
