@@ -107,20 +107,36 @@ func walk(schema map[string]any, path string, visit func(path string, schema map
 
 func schemaOf(t *testing.T, crd *unstructured.Unstructured) map[string]any {
 	t.Helper()
-	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	if err != nil || len(versions) != 1 {
-		t.Fatalf("%s has %d versions, want 1 (%v)", crd.GetName(), len(versions), err)
-	}
-	version, ok := versions[0].(map[string]any)
-	if !ok {
-		t.Fatalf("%s: a version that is no object", crd.GetName())
-	}
-	schema, found, err := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-	if err != nil || !found {
-		t.Fatalf("%s has no schema (%v)", crd.GetName(), err)
+	schema, err := schemaIn(crd)
+	if err != nil {
+		t.Fatal(err)
 	}
 
 	return schema
+}
+
+// schemaIn returns the schema of a CRD's one version.
+func schemaIn(crd *unstructured.Unstructured) (map[string]any, error) {
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	if err != nil {
+		return nil, err
+	}
+	if len(versions) != 1 {
+		return nil, fmt.Errorf("%s has %d versions, want 1", crd.GetName(), len(versions))
+	}
+	version, ok := versions[0].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: a version that is no object", crd.GetName())
+	}
+	schema, found, err := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fmt.Errorf("%s has no schema", crd.GetName())
+	}
+
+	return schema, nil
 }
 
 // rootRules returns the CEL rules at the root of a CRD.

@@ -58,11 +58,45 @@ func run(m *testing.M) int {
 	if err := prepare(ctx, c.AdminConfig()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		code = m.Run()
+		code = max(m.Run(), checkEveryRuleRefused())
 	}
 	if err := c.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
+	}
+
+	return code
+}
+
+// checkEveryRuleRefused returns 1 if a rule of the CRDs refused nothing in any test: then it has no test, or can never refuse. It asks only when
+// all tests ran.
+func checkEveryRuleRefused() int {
+	for _, name := range []string{"test.run", "test.skip", "test.list"} {
+		if flag.Lookup(name).Value.String() != "" {
+			return 0
+		}
+	}
+	code := 0
+	for _, crd := range server.crds {
+		root, err := schemaIn(crd)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+
+			return 1
+		}
+		walk(root, crd.GetName(), func(path string, schema map[string]any) {
+			rules, ok := schema["x-kubernetes-validations"].([]any)
+			if !ok {
+				return
+			}
+			for _, r := range rules {
+				rule, ok := r.(map[string]any)
+				if message, isText := rule["message"].(string); !ok || !isText || !refusals.contain(message) {
+					fmt.Fprintf(os.Stderr, "FAIL: no test was refused by the rule of %s: %v\n", path, rule)
+					code = 1
+				}
+			}
+		})
 	}
 
 	return code

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +78,7 @@ func check(t *testing.T, c admission, err error) {
 	t.Helper()
 	if err != nil {
 		t.Log(err) // with -v: how the messages read
+		refusals.add(err.Error())
 	}
 	switch {
 	case c.want == "" && err != nil:
@@ -86,6 +88,27 @@ func check(t *testing.T, c admission, err error) {
 	case c.want != "" && !strings.Contains(err.Error(), c.want):
 		t.Errorf("%s: the message lacks %q:\n%v", c.reason, c.want, err)
 	}
+}
+
+// messages are all refusals that the tests saw.
+type messages struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+var refusals messages
+
+func (m *messages) add(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.text.WriteString(text + "\n")
+}
+
+func (m *messages) contain(text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	return strings.Contains(m.text.String(), text)
 }
 
 // create creates an object for the time of the test.
