@@ -13,10 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -25,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/operator"
 )
 
 const chartPath = "../../charts/controlee"
@@ -113,6 +116,45 @@ func TestRenderedObjectsHaveOnlyKnownFields(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The operator knows every flag that the chart passes, and takes its value; without values both have the same defaults.
+func TestOperatorTakesTheArgumentsOfTheChart(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "controlee-system")
+	t.Setenv("POD_NAME", "controlee-0")
+	t.Setenv("POD_UID", "1234")
+	for _, file := range valuesFiles(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			values, err := chartutil.ReadValuesFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := operator.NewOptions()
+			flags := pflag.NewFlagSet("controlee", pflag.ContinueOnError)
+			options.AddFlags(flags)
+			if err := flags.Parse(operatorArguments(t, render(t, values))); err != nil {
+				t.Fatal(err)
+			}
+			if err := options.Validate(); err != nil {
+				t.Error(err)
+			}
+			if want := operator.NewOptions(); len(values) == 0 && !reflect.DeepEqual(options, want) {
+				t.Errorf("the chart's defaults are %+v, the operator's %+v", options, want)
+			}
+		})
+	}
+}
+
+func operatorArguments(t *testing.T, manifest []byte) []string {
+	t.Helper()
+	for _, document := range documents(t, manifest) {
+		var deployment appsv1.Deployment
+		if err := yaml.Unmarshal(document, &deployment); err == nil && deployment.Kind == "Deployment" {
+			return deployment.Spec.Template.Spec.Containers[0].Args
+		}
+	}
+	t.Fatal("no Deployment was rendered")
+	return nil
 }
 
 // Chart.yaml may hold only what Helm knows. (`ct lint` would check it with Yamale, which is not to be had everywhere.)
