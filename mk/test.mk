@@ -1,8 +1,8 @@
 # Tests and the demonstration. Included by the top Makefile.
 
-# Which packages `make test` runs, and how many of them at a time: those that start a cluster need about a core each.
+# Which packages `make test` runs, and how many of them at a time: most start a control plane and measure times on it.
 PKG ?= ./...
-TEST_PROCS ?= 2
+TEST_PROCS ?= 1
 
 bin/gotestsum: tools/go.mod tools/go.sum
 	$(call build-tool,tools,gotest.tools/gotestsum)
@@ -16,7 +16,9 @@ test: test-chart test-image kube test-go ## Run all tests: the chart's, the imag
 
 .PHONY: test-go
 test-go: bin/gotestsum kube ## Run the Go tests; PKG=./pkg/foo/... chooses.
-	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -count=1 -timeout 20m -p $(TEST_PROCS) $(PKG)
+	@echo "compiling the tests (minutes the first time)"
+	@go vet $(PKG)
+	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -count=1 -timeout 20m -p $(TEST_PROCS) $(PKG)
 
 .PHONY: test-image
 test-image: bin/gotestsum ## Test the image, the program that makes it, and the Dockerfile.
