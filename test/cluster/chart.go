@@ -66,7 +66,7 @@ func (c *Cluster) UninstallChart(_ context.Context, o Chart) error {
 	return c.withHelm(o, func(helm *action.Configuration, timeout time.Duration) error {
 		uninstall := action.NewUninstall(helm)
 		// Without a controller manager nothing is collected, and waiting for that would be in vain.
-		uninstall.Wait = c.ControllerManager != nil || c.attached()
+		uninstall.Wait = c.ControllerManager != nil
 		uninstall.Timeout = timeout
 		_, err := uninstall.Run(o.Release)
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -83,9 +82,6 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 func prepare(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Nodes > 0 && !o.ControllerManager {
 		return nil, errors.New("nodes need the controller manager: without it no pod is made for them and no taint is taken off")
-	}
-	if o.Progress == nil {
-		o.Progress = os.Stderr
 	}
 	root, err := repo.Root()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,8 +26,9 @@ func (c *Cluster) Kubectl(ctx context.Context, kubeconfigPath string, args ...st
 		}
 	}
 	cmd := exec.CommandContext(ctx, paths["kubectl"], args...) //nolint:gosec // G204: running what the test says is the purpose
-	// No setting of the user's may change what a test sees.
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigPath, "KUBECTL_KUBERC=false")
+	// No setting of the user's, and no answer of an earlier cluster at the same address, may change what a test sees.
+	cmd.Env = append(os.Environ(),
+		"KUBECONFIG="+kubeconfigPath, "KUBECTL_KUBERC=false", "KUBECACHEDIR="+filepath.Join(c.Dir, "run", "kubectl"))
 	cmd.WaitDelay = time.Second
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

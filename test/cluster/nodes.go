@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -46,6 +48,8 @@ func (c *Cluster) startNodes(ctx context.Context, count int) error {
 		return err
 	}
 	c.Kwok = c.newProcess("kwok", "kwok", "--kubeconfig="+kubeconfig, "--config="+configuration)
+	// Otherwise it would read the configuration in the user's home too.
+	c.Kwok.env = append(os.Environ(), "KWOK_WORKDIR="+filepath.Join(c.Dir, "run", "kwok"))
 	if err := c.Kwok.Start(); err != nil {
 		return err
 	}

@@ -35,8 +35,11 @@ func (s *source) cacheDir() (string, error) {
 }
 
 // Build builds the programs unless they are there, and returns their folder. Two builders wait for each other, and a
-// build that was broken off leaves nothing that looks like a finished one.
+// build that was broken off leaves nothing that looks like a finished one. A nil progress is os.Stderr.
 func Build(ctx context.Context, root string, progress io.Writer) (string, error) {
+	if progress == nil {
+		progress = os.Stderr
+	}
 	s, err := readSource(root)
 	if err != nil {
 		return "", err
@@ -66,10 +69,14 @@ func Build(ctx context.Context, root string, progress io.Writer) (string, error)
 	return dir, nil
 }
 
-// built tells whether the programs are there, and marks them as used.
+// built tells whether the programs are there, and notes that they are used.
 func built(dir string) bool {
+	if !isProgram(filepath.Join(dir, binary)) {
+		return false
+	}
 	now := time.Now()
-	return isProgram(filepath.Join(dir, binary)) && os.Chtimes(dir, now, now) == nil
+	os.Chtimes(dir, now, now) //nolint:errcheck // in a cache that is read-only nothing is removed either
+	return true
 }
 
 func (s *source) build(ctx context.Context, dir string, out io.Writer) error {
