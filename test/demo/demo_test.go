@@ -191,3 +191,9 @@ func TestIsWrite(t *testing.T) {
 		}
 	}
 }
+
+func TestLastLines(t *testing.T) {
+	if got := lastLines("one\n{healthz check failed}\ntwo\nthree\n{healthz check failed}", 2); got != "two\nthree" {
+		t.Errorf("%q", got)
+	}
+}

@@ -20,10 +20,11 @@ func (o *clusterOperators) start(ctx context.Context) error {
 	return o.restore(ctx)
 }
 
-// kill deletes a Pod without letting it end in order.
+// kill deletes a Pod by force. A kubelet that is there may still let it end in order, and the Lease then passes on sooner.
 func (o *clusterOperators) kill(ctx context.Context, pod *corev1.Pod) (time.Time, error) {
 	at := time.Now()
 	_, err := o.w.run(ctx, o.w.admin, "delete", "pod", pod.Name, "-n", pod.Namespace, "--force", "--grace-period=0", "--wait=false")
+	o.w.page.Say("To the API server it is gone; its process may still get the time to give up its Lease.")
 	return at, err
 }
 

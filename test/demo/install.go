@@ -22,6 +22,7 @@ func (w *world) install(ctx context.Context) error {
 		}
 		w.cleanup.Add("remove what was installed", func(ctx context.Context) error { return w.remove(ctx, before) })
 	}
+	w.installed = true
 	values := w.values()
 	command := []string{"install", releaseName, "charts/controlee", "--namespace", systemNamespace, "--create-namespace", "--values", valuesFile}
 	for _, value := range values {
@@ -53,8 +54,12 @@ func (w *world) startOperators(ctx context.Context) error {
 		local := &localOperators{cluster: w.cluster, client: w.client, binary: w.binary, page: w.page}
 		w.cleanup.Add("stop the operator", local.stop)
 		w.operators = local
-		w.page.Say("The chart's Deployment has two Pods, which only pretend to run. For each of them the operator runs here, as a process,")
-		w.page.Say("with a token that is bound to the Pod: to the API server, it is that Pod.")
+		pods := "which only pretend to run"
+		if w.options.kubeconfig != "" {
+			pods = "which stay Pending: no node has the label that they ask for"
+		}
+		w.page.Say("The chart's Deployment has two Pods, %s. For each of them the operator", pods)
+		w.page.Say("runs here, as a process, with a token that is bound to the Pod: to the API server, it is that Pod.")
 	}
 	if err := eventually(ctx, fmt.Sprintf("%d Pods of Deployment %s", operatorReplicas, operatorName), w.podsMade); err != nil {
 		return err

@@ -205,6 +205,7 @@ func (l *localOperators) kill(_ context.Context, pod *corev1.Pod) (time.Time, er
 	l.page.Command("admin", commandLine("kill", "-9", fmt.Sprint(r.PID())))
 	at := time.Now()
 	r.Kill()
+	l.page.Say("It is gone without a word, and as long as nobody starts it again, its node could be gone as well.")
 	return at, nil
 }
 
@@ -220,7 +221,13 @@ func (l *localOperators) restore(ctx context.Context) error {
 func (l *localOperators) logs(context.Context) string {
 	var text strings.Builder
 	for _, r := range l.list() {
-		fmt.Fprintf(&text, "\n%s\n%s\n", r.LogPath, r.LogTail(20))
+		fmt.Fprintf(&text, "\n%s\n%s\n", r.LogPath, lastLines(r.LogTail(200), 20))
 	}
 	return text.String()
+}
+
+// lastLines returns the last lines of a log, without those about being asked, too early, whether it is ready.
+func lastLines(log string, count int) string {
+	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool { return strings.Contains(line, "healthz check failed") })
+	return strings.Join(lines[max(0, len(lines)-count):], "\n")
 }

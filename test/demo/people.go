@@ -50,11 +50,12 @@ func (w *world) run(ctx context.Context, who person, args ...string) (string, er
 // refused runs kubectl and expects that the API server forbids it.
 func (w *world) refused(ctx context.Context, who person, args ...string) error {
 	out, errOut, err := w.try(ctx, who, args...)
-	expected := fmt.Sprintf("that %s of %s is not allowed to: Error from server (Forbidden)", who.user, who.group)
+	forbidden := fmt.Sprintf("is forbidden: User %q cannot", who.user)
+	expected := fmt.Sprintf("the API server to refuse it: %s ...", forbidden)
 	switch {
 	case err == nil:
 		return &tell.Mismatch{Expected: expected, Seen: "it is allowed: " + out + errOut}
-	case !strings.Contains(errOut, "(Forbidden)") || !strings.Contains(errOut, fmt.Sprintf("User %q", who.user)):
+	case !strings.Contains(errOut, forbidden):
 		return &tell.Mismatch{Expected: expected, Seen: failureOf(errOut, err)}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,10 +16,14 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/test/cluster"
+	"github.com/controlee/controlee/test/demo/internal/tell"
 )
 
-// removeLimit is how long each part of the removal may take.
-const removeLimit = 3 * time.Minute
+// requestLimit is how long the requests of a removal may take. Waiting for their effects is limited by patience.
+const requestLimit = time.Minute
+
+// madeNamespaces are what the release puts its objects into; it is made sure before that they are not there.
+var madeNamespaces = []string{teamANamespace, teamBNamespace, systemNamespace}
 
 // customResourceDefinitions lists those of controlee.dev.
 func (w *world) customResourceDefinitions(ctx context.Context) (map[types.UID]*unstructured.Unstructured, error) {
@@ -37,19 +42,43 @@ func (w *world) customResourceDefinitions(ctx context.Context) (map[types.UID]*u
 }
 
 // remove undoes what the story did to a cluster that was there before: the release, the namespaces, and those
-// CustomResourceDefinitions that it brought and that nobody else has come to use.
+// CustomResourceDefinitions that it brought and that nobody else has come to use. When ctx is done it still asks for all
+// of that, and leaves it to the cluster to get it done.
 func (w *world) remove(ctx context.Context, before map[types.UID]*unstructured.Unstructured) error {
-	w.page.Line("Removing release %s, namespaces %s, %s and %s, and CustomResourceDefinitions.", releaseName, teamANamespace, teamBNamespace, systemNamespace)
-	uninstalled := w.uninstall(ctx)
-	deleted := w.deleteNamespaces(ctx, teamANamespace, teamBNamespace, systemNamespace)
-	return errors.Join(uninstalled, deleted, w.deleteDefinitions(ctx, before))
+	start := time.Now()
+	w.page.Line("Removing release %s, the namespaces and the CustomResourceDefinitions that came with it.", releaseName)
+	requests, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestLimit)
+	defer cancel()
+	all := []error{w.uninstall(requests)}
+	for _, name := range madeNamespaces {
+		namespace := &corev1.Namespace{}
+		namespace.Name = name
+		all = append(all, client.IgnoreNotFound(w.client.Delete(requests, namespace)))
+	}
+	brought, err := w.deleteDefinitions(requests, before)
+	if err := errors.Join(append(all, err)...); err != nil {
+		return err
+	}
+	for _, name := range madeNamespaces {
+		if err := w.waitGone(ctx, &corev1.Namespace{}, name); err != nil {
+			return fmt.Errorf("namespace %s: %w", name, err)
+		}
+	}
+	for _, definition := range brought {
+		if err := w.waitGone(ctx, definition, definition.GetName()); err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s: %w", definition.GetName(), err)
+		}
+	}
+	if ctx.Err() != nil {
+		w.page.Line("All of it is being deleted; the cluster may need a moment for it.")
+		return nil
+	}
+	w.page.Line("Removed in %s.", tell.Duration(time.Since(start)))
+	return nil
 }
 
-// uninstall can do without its namespace or release: the story may have ended before they were made.
+// uninstall can do without a release: the story may have ended before there was one.
 func (w *world) uninstall(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("release %s in namespace %s may be left: %w", releaseName, systemNamespace, context.Cause(ctx))
-	}
 	secrets := &corev1.SecretList{}
 	if err := w.client.List(ctx, secrets, client.InNamespace(systemNamespace), client.MatchingLabels{"owner": "helm", "name": releaseName}); err != nil {
 		return err
@@ -57,78 +86,67 @@ func (w *world) uninstall(ctx context.Context) error {
 	if len(secrets.Items) == 0 {
 		return nil
 	}
-	return w.cluster.UninstallChart(ctx, cluster.Chart{Release: releaseName, Namespace: systemNamespace, Timeout: removeLimit})
+	return w.cluster.UninstallChart(ctx, cluster.Chart{Release: releaseName, Namespace: systemNamespace, Timeout: requestLimit})
 }
 
-func (w *world) deleteNamespaces(ctx context.Context, names ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, removeLimit)
-	defer cancel()
-	var all []error
-	for _, name := range names {
-		namespace := &corev1.Namespace{}
-		namespace.Name = name
-		all = append(all, client.IgnoreNotFound(w.client.Delete(ctx, namespace)))
-	}
-	for _, name := range names {
-		if err := w.waitGone(ctx, &corev1.Namespace{}, name); err != nil {
-			all = append(all, fmt.Errorf("namespace %s is left: %w", name, err))
-		}
-	}
-	return errors.Join(all...)
-}
-
-func (w *world) deleteDefinitions(ctx context.Context, before map[types.UID]*unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, removeLimit)
-	defer cancel()
+// deleteDefinitions returns the CustomResourceDefinitions that it deletes.
+func (w *world) deleteDefinitions(ctx context.Context, before map[types.UID]*unstructured.Unstructured) (deleted []client.Object, err error) {
 	now, err := w.customResourceDefinitions(ctx)
 	if err != nil {
-		return fmt.Errorf("CustomResourceDefinitions are left: %w", err)
+		return nil, err
 	}
 	var all []error
 	for uid, definition := range now {
 		if _, wasThere := before[uid]; wasThere {
 			continue
 		}
-		used, err := w.inUse(ctx, definition)
-		if err == nil && used {
-			w.page.Line("CustomResourceDefinition %s stays: somebody else has objects of it by now.", definition.GetName())
+		user, err := w.userOf(ctx, definition)
+		if err == nil && user != "" {
+			w.page.Line("CustomResourceDefinition %s stays: somebody has made %s of it by now.", definition.GetName(), user)
 			continue
 		}
 		if err == nil {
 			err = client.IgnoreNotFound(w.client.Delete(ctx, definition, client.Preconditions{UID: &uid}))
 		}
-		if err == nil {
-			err = w.waitGone(ctx, definition, definition.GetName())
-		}
-		if err != nil {
-			all = append(all, fmt.Errorf("CustomResourceDefinition %s is left: %w", definition.GetName(), err))
-		}
+		all = append(all, err)
+		deleted = append(deleted, definition)
 	}
-	return errors.Join(all...)
+	return deleted, errors.Join(all...)
 }
 
-// inUse says whether there are objects of a CustomResourceDefinition.
-func (w *world) inUse(ctx context.Context, definition *unstructured.Unstructured) (bool, error) {
+// userOf returns an object of a CustomResourceDefinition that is not the story's, or nothing.
+func (w *world) userOf(ctx context.Context, definition *unstructured.Unstructured) (string, error) {
 	kind, _, err := unstructured.NestedString(definition.Object, "spec", "names", "listKind")
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-	err = w.client.List(ctx, list, client.Limit(1))
-	return len(list.Items) > 0, client.IgnoreNotFound(err)
+	if err := w.client.List(ctx, list); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	for _, object := range list.Items {
+		if !slices.Contains(madeNamespaces, object.GetNamespace()) {
+			return client.ObjectKeyFromObject(&object).String(), nil
+		}
+	}
+	return "", nil
 }
 
+// waitGone waits until an object is gone, or nobody wants to wait any more.
 func (w *world) waitGone(ctx context.Context, object client.Object, name string) error {
-	for {
+	limit := time.After(patience)
+	for ctx.Err() == nil {
 		err := w.client.Get(ctx, client.ObjectKey{Name: name}, object)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		case <-time.After(100 * time.Millisecond):
+		case <-limit:
+			return errors.Join(&tell.Mismatch{Expected: "it to be gone within " + tell.Duration(patience), Seen: "it is there"}, err)
 		}
 	}
+	return nil
 }

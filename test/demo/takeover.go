@@ -38,7 +38,7 @@ func (w *world) killLeader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.page.Say("It is gone without a word. Right after that team A changes its Foo:")
+	w.page.Say("Right after that team A changes its Foo:")
 	number := *w.foo.Spec.Replicas
 	if _, err := w.run(ctx, w.teamA, "scale", "foo", w.foo.Name, fmt.Sprintf("--replicas=%d", number)); err != nil {
 		return err
@@ -102,6 +102,6 @@ func (w *world) restoreReplica(ctx context.Context) error {
 	if after.UID != before.UID {
 		return &tell.Mismatch{Expected: "Pod " + before.Name + " to go on leading", Seen: "Pod " + after.Name + " leads"}
 	}
-	w.page.Say("It stands by. Pod %s goes on leading.", after.Name)
+	w.page.Say("There are two again. Pod %s goes on leading, the other one stands by.", after.Name)
 	return nil
 }

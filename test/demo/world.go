@@ -47,6 +47,7 @@ type world struct {
 	binary    string // the operator's
 	cluster   *cluster.Cluster
 	client    client.WithWatch // the admin's
+	installed bool             // or half so
 	operators operators
 
 	admin, teamA, teamB person
@@ -76,6 +77,7 @@ func (w *world) demonstrate(ctx context.Context) error {
 	if w.options.exit {
 		return nil
 	}
+	w.page.Line("")
 	w.invite()
 	return w.stay(ctx)
 }
@@ -123,7 +125,7 @@ func (w *world) stay(ctx context.Context) error {
 func (w *world) explain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if w.client != nil {
+	if w.installed {
 		w.page.Line("")
 		w.page.Heading("What there is:")
 		for _, args := range [][]string{
@@ -150,7 +152,7 @@ func (w *world) explain(ctx context.Context) {
 // keepLogs copies the logs to where the cleanup does not reach.
 func (w *world) keepLogs() (string, error) {
 	logs := filepath.Join(w.dir, "logs")
-	if _, err := os.Stat(logs); w.dir == "" || errors.Is(err, os.ErrNotExist) {
+	if files, err := os.ReadDir(logs); errors.Is(err, os.ErrNotExist) || len(files) == 0 {
 		return "", nil
 	}
 	kept, err := os.MkdirTemp("", "controlee-demo-failed-")
