@@ -15,9 +15,8 @@ export GOWORK := off
 # $(call build-tool,MODULE,PACKAGE) is the recipe that builds a tool of a pinned module into bin/. The tool runs here,
 # whatever the operator is built for.
 define build-tool
-@echo "building $@ (the first time only)"
 @mkdir -p $(@D)
-@GOOS= GOARCH= go -C $(1) build -ldflags '-s -w' -o $(CURDIR)/$@ $(2)
+@GOOS= GOARCH= mk/compile $@ $(1) $(2) -ldflags '-s -w' -o $(CURDIR)/$@
 @touch $@
 endef
 

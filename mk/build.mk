@@ -18,7 +18,7 @@ version: ## Print the version.
 
 .PHONY: build
 build: ## Build the operator: bin/controlee, or OUT. GOOS and GOARCH choose the platform.
-	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT) ./cmd/controlee
+	@mk/compile operator . ./cmd/controlee -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT)
 
 bin/image: $(wildcard tools/image/*.go) tools/image/go.mod tools/image/go.sum
 	$(call build-tool,tools/image,.)

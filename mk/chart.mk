@@ -22,9 +22,8 @@ bin/helm-unittest: HELM_PACKAGE := github.com/helm-unittest/helm-unittest/cmd/he
 bin/ct: HELM_PACKAGE := github.com/helm/chart-testing/v3/ct
 
 bin/helm bin/helm-unittest bin/ct: tools/helm/go.mod tools/helm/go.sum mk/chart.mk
-	@echo "building $@ (minutes the first time, for the Kubernetes packages; then seconds)"
 	@mkdir -p $(@D)
-	@GOOS= GOARCH= go -C tools/helm build -ldflags '$(HELM_LDFLAGS)' -o $(CURDIR)/$@ $(HELM_PACKAGE)
+	@GOOS= GOARCH= mk/compile $@ tools/helm $(HELM_PACKAGE) -ldflags '$(HELM_LDFLAGS)' -o $(CURDIR)/$@
 	@touch $@
 
 .PHONY: generate-chart

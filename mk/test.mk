@@ -3,6 +3,8 @@
 # Which packages `make test` runs, and how many of them at a time: most start a control plane and measure times on it.
 PKG ?= ./...
 TEST_PROCS ?= 1
+# What KUBEBUILDER_ASSETS holds need not be built; whoever runs a program builds it if it is missing there.
+KUBE := $(if $(KUBEBUILDER_ASSETS),,kube)
 
 bin/gotestsum: tools/go.mod tools/go.sum
 	$(call build-tool,tools,gotest.tools/gotestsum)
@@ -12,16 +14,16 @@ kube: ## Build the Kubernetes programs that tests and the demonstration run, int
 	@go run ./test/cluster/cmd/kube build >/dev/null
 
 .PHONY: test
-test: test-chart test-image kube test-go ## Run all tests: the chart's, the image's, and those against a real control plane.
+test: test-chart test-image test-go ## Run all tests: the chart's, the image's, and those against a real control plane.
 
 .PHONY: test-go
-test-go: bin/gotestsum kube ## Run the Go tests; PKG=./pkg/foo/... chooses.
-	@echo "compiling the tests (minutes the first time)"
-	@go vet $(PKG)
+test-go: bin/gotestsum $(KUBE) ## Run the Go tests; PKG=./pkg/foo/... chooses.
+	@mk/compile tests . '$(PKG)' vet
 	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -count=1 -timeout 20m -p $(TEST_PROCS) $(PKG)
 
 .PHONY: test-image
 test-image: bin/gotestsum ## Test the image, the program that makes it, and the Dockerfile.
+	@mk/compile 'image tests' tools/image ./... vet
 	@cd tools/image && ../../bin/gotestsum --format pkgname -- -count=1 -timeout 20m ./...
 
 # The race detector needs cgo, and so a C compiler. Packages whose tests start a cluster are left out.
@@ -34,6 +36,6 @@ test-race: bin/gotestsum ## Run the tests that need no cluster with the race det
 
 # Ctrl-C reaches the program and ends it in its own time; after that there is nothing that make should complain about.
 .PHONY: demo
-demo: ## Tell the story on a real control plane. DEMO_EXIT=1 ends it after that, DEMO_KUBECONFIG=FILE uses another cluster.
+demo: $(if $(DEMO_KUBECONFIG),,$(KUBE)) ## Tell the story on a real control plane. DEMO_EXIT=1 ends it after that, DEMO_KUBECONFIG=FILE uses another cluster.
 	@interrupted=; trap 'interrupted=1' INT; \
-	go build -o bin/demo ./test/demo && bin/demo || { code=$$?; [ -n "$$interrupted" ] || exit $$code; }
+	mk/compile demonstration . ./test/demo -o bin/demo && bin/demo || { code=$$?; [ -n "$$interrupted" ] || exit $$code; }
