@@ -5,14 +5,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -37,6 +36,15 @@ const FieldManager = "controlee-foo"
 // Kinds are the kinds that the controller reads from the caches of tenant namespaces.
 func Kinds() []client.Object {
 	return []client.Object{&v1alpha1.Foo{}, &appsv1.Deployment{}, &autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{}}
+}
+
+// Rights are what the controller must be able to do in a tenant namespace besides reading Kinds. One that is missing means that
+// the RoleBinding is not what the chart makes it.
+func Rights() []authorizationv1.ResourceAttributes {
+	return []authorizationv1.ResourceAttributes{
+		{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "foos", Subresource: "status"},
+		{Verb: "patch", Group: "apps", Resource: "deployments"},
+	}
 }
 
 // Options say how the controller works.
@@ -65,9 +73,9 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	if err != nil {
 		return err
 	}
-	// Our own status writes are no news.
-	if err := c.Watch(registry.Source(&v1alpha1.Foo{}, &handler.EnqueueRequestForObject{}, predicate.Or[client.Object](
-		predicate.GenerationChangedPredicate{}, deletionBegan{}))); err != nil {
+	// Our own status writes as well: a reconcile may have run before the cache had the last one, seen the status before it,
+	// and found nothing to write.
+	if err := c.Watch(registry.Source(&v1alpha1.Foo{}, &handler.EnqueueRequestForObject{})); err != nil {
 		return err
 	}
 	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.BarClass{}, handler.TypedEnqueueRequestsFromMapFunc(foosOfClass(registry)))); err != nil {
@@ -84,13 +92,6 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 
 func sameName(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-}
-
-// deletionBegan passes updates that set the deletion timestamp.
-type deletionBegan struct{ predicate.Funcs }
-
-func (deletionBegan) Update(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 }
 
 // Delays between two tries of one Foo after a passing error, doubled from first to last.
