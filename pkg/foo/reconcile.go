@@ -65,6 +65,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	err = r.report(ctx, foo, live, refusal)
+	if lacksRight(err) {
+		r.Namespaces.Suspect(foo.Namespace)
+	}
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: jitter(firstRetry)}, nil // the cache lags behind; no reason to complain
 	}

@@ -45,7 +45,7 @@ func (r *Reconciler) refusalOf(foo *v1alpha1.Foo, err error) (*refusal, error) {
 	case lacksRight(err):
 		r.Namespaces.Suspect(foo.Namespace)
 		return nil, err
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), isTooLarge(err):
 		return &refusal{reason: v1alpha1.ReasonRefused, message: err.Error(), retryAfter: refusedRetry}, nil
 	default:
 		return nil, err
@@ -56,4 +56,10 @@ func (r *Reconciler) refusalOf(foo *v1alpha1.Foo, err error) (*refusal, error) {
 // answer Forbidden as well, but only the authorizer says who cannot do what.
 func lacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `" cannot `)
+}
+
+// isTooLarge says whether an object is larger than the API server takes, or than its store does; the latter comes as an
+// internal error, with the store's words.
+func isTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
 }

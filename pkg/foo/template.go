@@ -42,6 +42,7 @@ func podTemplate(foo *v1alpha1.Foo, settings Settings) (*corev1ac.PodTemplateSpe
 	volumes, volumesErr := as[[]corev1ac.VolumeApplyConfiguration](foo.Spec.Volumes)
 	secrets, secretsErr := as[[]corev1ac.LocalObjectReferenceApplyConfiguration](foo.Spec.ImagePullSecrets)
 	pod.Volumes, pod.ImagePullSecrets = volumes, secrets
+	writeDefaults(pod)
 	return corev1ac.PodTemplateSpec().WithLabels(labels(foo)).WithSpec(pod), errors.Join(volumesErr, secretsErr)
 }
 
@@ -61,10 +62,10 @@ func container(foo *v1alpha1.Foo) (*corev1ac.ContainerApplyConfiguration, error)
 	if len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0 {
 		result.WithResources(corev1ac.ResourceRequirements())
 		if len(spec.Resources.Requests) > 0 {
-			result.Resources.WithRequests(spec.Resources.Requests)
+			result.Resources.WithRequests(roundedUp(spec.Resources.Requests))
 		}
 		if len(spec.Resources.Limits) > 0 {
-			result.Resources.WithLimits(spec.Resources.Limits)
+			result.Resources.WithLimits(roundedUp(spec.Resources.Limits))
 		}
 	}
 

@@ -104,4 +104,3 @@ func (o *Options) Validate() error {
 func (o *Options) metricsEnabled() bool {
 	return o.MetricsBindAddress != "0" && o.MetricsBindAddress != ""
 }
-

@@ -62,6 +62,7 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 		Mapper:     mgr.GetRESTMapper(),
 		Client:     direct,
 		Kinds:      foo.Kinds(),
+		Rights:     foo.Rights(),
 		Transform:  apply.KeepManagedFields(foo.FieldManager),
 	})
 	if err := tenancy.SetupWithManager(mgr, registry, o.SystemNamespace); err != nil {

@@ -3,11 +3,10 @@ package tenancy
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
@@ -29,33 +28,42 @@ func (e *AccessDenied) Error() string {
 // access asks the API server what the operator may do in a namespace. Every account may ask that of itself, so a missing
 // RoleBinding is found out without a single refused request.
 type access struct {
-	client client.Client
-	scheme *runtime.Scheme
-	mapper meta.RESTMapper
+	options Options
 }
 
-// check returns an *AccessDenied when one of the kinds cannot be listed, and any other error when there is no answer.
-func (a *access) check(ctx context.Context, namespace string, kinds []client.Object) error {
-	for _, kind := range kinds {
-		gvk, err := apiutil.GVKForObject(kind, a.scheme)
+// check returns an *AccessDenied when one of the kinds cannot be listed or one of the rights is missing, and any other error
+// when there is no answer.
+func (a *access) check(ctx context.Context, namespace string) error {
+	rights := slices.Clone(a.options.Rights)
+	for _, kind := range a.options.Kinds {
+		gvk, err := apiutil.GVKForObject(kind, a.options.Scheme)
 		if err != nil {
 			return err
 		}
-		mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		mapping, err := a.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if err != nil {
 			return err
 		}
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: "list", Group: gvk.Group, Version: gvk.Version, Resource: mapping.Resource.Resource,
-			},
-		}}
-		if err := a.client.Create(ctx, review); err != nil {
+		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "list", Group: gvk.Group, Resource: mapping.Resource.Resource})
+	}
+	for _, right := range rights {
+		right.Namespace = namespace
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+		if err := a.options.Client.Create(ctx, review); err != nil {
 			return fmt.Errorf("access review in namespace %s: %w", namespace, err)
 		}
 		if !review.Status.Allowed {
-			return &AccessDenied{Namespace: namespace, Verb: "list", Resource: mapping.Resource.GroupResource().String()}
+			return &AccessDenied{Namespace: namespace, Verb: right.Verb, Resource: resourceOf(right)}
 		}
 	}
 	return nil
+}
+
+// resourceOf writes a resource as kubectl does: deployments.apps, or foos.controlee.dev/status.
+func resourceOf(right authorizationv1.ResourceAttributes) string {
+	name := schema.GroupResource{Group: right.Group, Resource: right.Resource}.String()
+	if right.Subresource != "" {
+		name += "/" + right.Subresource
+	}
+	return name
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -94,8 +95,7 @@ func (e *engagement) run(ctx context.Context) {
 // serve fills the namespace's caches and attaches the controllers to them. It returns when the namespace cannot be served or
 // no longer.
 func (e *engagement) serve(ctx context.Context) error {
-	options := e.registry.options
-	if err := e.registry.access.check(ctx, e.name, options.Kinds); err != nil {
+	if err := e.registry.access.check(ctx, e.name); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,6 +122,7 @@ func (e *engagement) serve(ctx context.Context) error {
 // startCache starts a cache of the namespace and waits until it is filled.
 func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
 	options := e.registry.options
+	var lastWatchError atomic.Pointer[error]
 	binding := &metav1.PartialObjectMetadata{}
 	binding.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"))
 	objects, err := cache.New(options.Config, cache.Options{
@@ -138,6 +139,7 @@ func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
 			if apierrors.IsForbidden(err) {
 				e.wakeUp()
 			}
+			lastWatchError.Store(&err)
 			toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		},
 	})
@@ -162,6 +164,9 @@ func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
 	// GetInformer waits only if the cache runs already.
 	if err == nil && !objects.WaitForCacheSync(syncing) {
 		err = syncing.Err()
+	}
+	if cause := lastWatchError.Load(); err != nil && cause != nil {
+		err = *cause // more telling than that time ran out
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the objects of namespace %s could not be read within %s: %w", e.name, syncTimeout, err)
@@ -201,7 +206,7 @@ func (e *engagement) confirm(ctx context.Context) error {
 			return nil
 		case <-time.After(delay):
 		}
-		err := e.registry.access.check(ctx, e.name, e.registry.options.Kinds)
+		err := e.registry.access.check(ctx, e.name)
 		if denied := (*AccessDenied)(nil); errors.As(err, &denied) {
 			return err
 		}

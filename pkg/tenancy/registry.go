@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -36,6 +37,8 @@ type Options struct {
 	Client client.Client
 	// Kinds are cached in every tenant namespace. The operator's role must allow to list and watch each.
 	Kinds []client.Object
+	// Rights are what the controllers need in every tenant namespace besides, with verb, group, resource and subresource.
+	Rights []authorizationv1.ResourceAttributes
 	// Transform is applied to every object before it is cached.
 	Transform toolscache.TransformFunc
 }
@@ -59,7 +62,7 @@ type Registry struct {
 func NewRegistry(options Options) *Registry {
 	return &Registry{
 		options:     options,
-		access:      &access{client: options.Client, scheme: options.Scheme, mapper: options.Mapper},
+		access:      &access{options: options},
 		engagements: map[string]*engagement{},
 	}
 }

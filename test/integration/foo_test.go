@@ -84,6 +84,16 @@ func TestCompleteFooConverges(t *testing.T) {
 		return admin.Get(ctx, client.ObjectKeyFromObject(foo), &appsv1.Deployment{})
 	})
 	waitFor(t, foo, v1alpha1.FooExposed, "False/"+v1alpha1.ReasonBarPending)
+	waitFor(t, foo, v1alpha1.FooProgressing, "True/"+v1alpha1.ReasonProgressing)
+	time.Sleep(time.Second)
+	go func() { // each touch makes the operator look again
+		for range 5 {
+			time.Sleep(600 * time.Millisecond)
+			touched := deploymentOf(t, foo)
+			touched.Annotations["example.com/touched"] = time.Now().String()
+			_ = admin.Update(context.Background(), touched)
+		}
+	}()
 	assertNoWrites(t, foo, 5*time.Second)
 }
 

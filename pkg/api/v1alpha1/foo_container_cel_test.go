@@ -39,6 +39,11 @@ func TestFooEnv(t *testing.T) {
 		"all labels":  {reason: "a variable holds one value", patch: `spec: {env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.labels}}}]}`, want: field},
 		"empty label": {reason: "there is no such label", patch: `spec: {env: [{name: A, valueFrom: {fieldRef: {fieldPath: "metadata.labels['']"}}}]}`, want: field},
 		"other field": {reason: "Kubernetes offers a few fields only", patch: `spec: {env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}]}`, want: field},
+		"half exponent in a divisor": {
+			reason: "Go's parser of quantities does not know it, and no client could read the Foo",
+			patch:  `spec: {env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: "1e.5"}}}]}`,
+			want:   "divisor in body should match",
+		},
 		"other resource": {
 			reason: "Kubernetes offers a few resources only",
 			patch:  `spec: {env: [{name: A, valueFrom: {resourceFieldRef: {resource: cpu}}}]}`,

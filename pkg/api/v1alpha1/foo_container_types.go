@@ -87,6 +87,7 @@ type ResourceFieldRef struct {
 	Resource string `json:"resource"`
 
 	// The unit to count in, rounded up: `1m` for thousandths of a CPU, `1Mi` for mebibytes. `1` when left out: whole CPUs, or bytes.
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,18}([.][0-9]{1,9})?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$`
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=32
 	// +optional

@@ -27,6 +27,8 @@ func TestFooVolumes(t *testing.T) {
 		"no claim":        {reason: "there is nothing to look for", patch: `spec: {volumes: [{name: a, persistentVolumeClaim: {claimName: ""}}]}`, want: "spec.volumes[0].persistentVolumeClaim.claimName"},
 		"medium":          {reason: "there are two", patch: `spec: {volumes: [{name: a, emptyDir: {medium: memory}}]}`, want: `supported values: "", "Memory"`},
 		"negative size":   {reason: "there is no less than nothing", patch: `spec: {volumes: [{name: a, emptyDir: {sizeLimit: -1Gi}}]}`, want: "sizeLimit must not be negative: write an amount such as 1Gi"},
+		"half exponent":   {reason: "Go's parser of quantities does not know it, and no client could read the Foo", patch: `spec: {volumes: [{name: a, emptyDir: {sizeLimit: "1e1.5"}}]}`, want: "sizeLimit in body should match"},
+		"huge exponent":   {reason: "to work with such a number takes seconds", patch: `spec: {volumes: [{name: a, emptyDir: {sizeLimit: "1e99999999999999999999"}}]}`, want: "sizeLimit in body should match"},
 		"negative number": {reason: "there is no less than nothing", patch: `spec: {volumes: [{name: a, emptyDir: {sizeLimit: -1}}]}`, want: "sizeLimit must not be negative: write an amount such as 1Gi"},
 		"mode":            {reason: "0777 is the most", patch: `spec: {volumes: [{name: a, configMap: {name: a, defaultMode: 512}}]}`, want: "defaultMode in body should be less than or equal to 511"},
 		"no sources":      {reason: "there is nothing to mount", patch: `spec: {volumes: [{name: a, projected: {sources: []}}]}`, want: "spec.volumes[0].projected.sources"},

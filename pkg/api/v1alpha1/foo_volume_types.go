@@ -121,6 +121,7 @@ type EmptyDirVolumeSource struct {
 	Medium corev1.StorageMedium `json:"medium,omitempty"`
 
 	// The most it may hold, such as `1Gi`; a Pod that goes over it is evicted. Without it the node's disk, or the memory limit, is the bound.
+	// +kubebuilder:validation:Pattern=`^[-+]?[0-9]{1,18}([.][0-9]{1,9})?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$`
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : !self.startsWith('-')",message="sizeLimit must not be negative: write an amount such as 1Gi"
