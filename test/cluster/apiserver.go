@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -159,6 +160,6 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	address, err := netip.ParseAddrPort(listener.Addr().String())
+	return int(address.Port()), errors.Join(err, listener.Close())
 }

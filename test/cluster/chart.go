@@ -88,7 +88,7 @@ func (c *Cluster) withHelm(o Chart, do func(*action.Configuration, time.Duration
 	defer log.Close() //nolint:errcheck // a log that could not be written is seen to be empty
 	helm := new(action.Configuration)
 	err = helm.Init(newHelmGetter(o.Config, o.Namespace), o.Namespace, "secrets", func(format string, args ...any) {
-		fmt.Fprintf(log, format+"\n", args...) //nolint:errcheck // see above
+		fmt.Fprintf(log, format+"\n", args...)
 	})
 	if err == nil {
 		err = do(helm, o.Timeout)

@@ -68,7 +68,7 @@ func testChart(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	check("green 2x3")
-	if size := values["size"].(map[string]any); len(size) != 1 {
+	if size, ok := values["size"].(map[string]any); !ok || len(size) != 1 {
 		t.Errorf("the caller's values became %v", values)
 	}
 	if err := c.InstallChart(t.Context(), release); err == nil || !strings.Contains(err.Error(), "tiny/one") {

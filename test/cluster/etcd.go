@@ -61,7 +61,7 @@ func (c *Cluster) socketPath(name string) (string, error) {
 
 // get returns an error unless the answer is 200.
 func get(ctx context.Context, client *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return err
 	}

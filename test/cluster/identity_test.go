@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -80,10 +81,14 @@ func testPodToken(t *testing.T, c *Cluster) {
 		reviews := clientset(t, unused[0]).AuthenticationV1().SelfSubjectReviews()
 		unused = unused[1:]
 		_, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		if !apierrors.IsUnauthorized(err) {
-			return fmt.Errorf("the token of a pod that is gone: %v, want unauthorized", err)
+		switch {
+		case apierrors.IsUnauthorized(err):
+			return nil
+		case err == nil:
+			return errors.New("the token of a pod that is gone is taken for good")
+		default:
+			return fmt.Errorf("the token of a pod that is gone: got %w, want unauthorized", err)
 		}
-		return nil
 	})
 	if _, err := c.PodTokenConfig(t.Context(), namespace, "operator", "operator-0"); !apierrors.IsNotFound(err) {
 		t.Errorf("a token for a pod that is gone: %v, want not found", err)

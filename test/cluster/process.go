@@ -148,8 +148,8 @@ func (p *Process) Kill() {
 // Stop asks the process to end, kills it if it has not after a grace, and returns how it ended. It is no error if it was
 // not running.
 func (p *Process) Stop() error {
-	if p.Signal(syscall.SIGTERM) != nil {
-		return nil
+	if !p.Running() || p.Signal(syscall.SIGTERM) != nil {
+		return nil //nolint:nilerr // it has ended in this moment
 	}
 	grace := cmp.Or(p.grace, stopGrace)
 	p.Signal(syscall.SIGCONT) //nolint:errcheck // one that is paused would not see the SIGTERM; one that is gone need not

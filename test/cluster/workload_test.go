@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -102,8 +103,12 @@ func testGarbage(t *testing.T, c *Cluster) {
 }
 
 func wantNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err == nil:
+		return errors.New("it is still there")
+	default:
+		return fmt.Errorf("got %w, want not found", err)
 	}
-	return fmt.Errorf("got %v, want not found", err)
 }

@@ -221,7 +221,7 @@ func link(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("ask %s for its programs: %w", binary, err)
 	}
-	for _, name := range strings.Fields(string(names)) {
+	for name := range strings.FieldsSeq(string(names)) {
 		if err := os.Symlink(binary, filepath.Join(dir, name)); err != nil {
 			return err
 		}

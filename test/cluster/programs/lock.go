@@ -17,7 +17,7 @@ func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 		return nil, err
 	}
 	for said := false; ; said = true {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // G115: a file descriptor is an int
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { file.Close() }, nil //nolint:errcheck // nothing was written
 		}

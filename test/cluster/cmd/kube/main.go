@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -42,5 +43,5 @@ func run(ctx context.Context, arguments []string) (string, error) {
 			return programs.Version(root)
 		}
 	}
-	return "", fmt.Errorf("usage: kube build|path|version")
+	return "", errors.New("usage: kube build|path|version")
 }
