@@ -186,19 +186,27 @@ func copyContext(t *testing.T, to string) {
 		if ignored {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(root, name)) //nolint:gosec // G304: a file of the checkout
-		if os.IsNotExist(err) {
-			continue // removed, but not committed yet
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(to, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o600); err != nil { //nolint:gosec // G703: git names the files
-			t.Fatal(err)
-		}
+		copyFile(t, filepath.Join(root, name), filepath.Join(to, name))
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	info, err := os.Stat(from)
+	if os.IsNotExist(err) {
+		return // removed, but not committed yet
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(from) //nolint:gosec // G304: a file of the checkout
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, info.Mode().Perm()); err != nil { //nolint:gosec // G703: git names the files
+		t.Fatal(err)
 	}
 }
