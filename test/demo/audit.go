@@ -58,11 +58,11 @@ func (w *world) readAudit(ctx context.Context) error {
 	w.page.Say("In those %s: %d renewals of the Lease, %d other writes.", tell.Duration(quietTime), renewals, len(writes))
 	switch {
 	case len(denied) > 0:
-		return &tell.Mismatch{Expected: "no request of the operator to be denied", Seen: strings.Join(denied, "\n")}
+		return &tell.MismatchError{Expected: "no request of the operator to be denied", Seen: strings.Join(denied, "\n")}
 	case len(writes) > 0:
-		return &tell.Mismatch{Expected: "no write of the operator but to its Lease", Seen: strings.Join(writes, "\n")}
+		return &tell.MismatchError{Expected: "no write of the operator but to its Lease", Seen: strings.Join(writes, "\n")}
 	case renewals == 0:
-		return &tell.Mismatch{Expected: fmt.Sprintf("renewals of the Lease by %s in the audit log", operator), Seen: "none"}
+		return &tell.MismatchError{Expected: fmt.Sprintf("renewals of the Lease by %s in the audit log", operator), Seen: "none"}
 	}
 	return nil
 }

@@ -30,8 +30,7 @@ func (w *world) breakFoo(ctx context.Context) error {
 	if err := w.waitReady(ctx, w.teamA); err != nil {
 		return err
 	}
-	_, err := w.run(ctx, w.teamA, "get", "deployment,poddisruptionbudget", w.foo.Name)
-	return err
+	return w.run(ctx, w.teamA, "get", "deployment,poddisruptionbudget", w.foo.Name)
 }
 
 // breakDeployment runs a command and measures how long the Deployment stood as it left it.
@@ -42,7 +41,7 @@ func (w *world) breakDeployment(ctx context.Context, what string, broken func(*a
 	if err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.admin, append(command, "-n", w.foo.Namespace)...); err != nil {
+	if err := w.run(ctx, w.admin, append(command, "-n", w.foo.Namespace)...); err != nil {
 		return err
 	}
 	broke, err := deployments.until(ctx, "a Deployment with "+what, func(s sighting[*appsv1.Deployment]) (bool, string) {
@@ -70,7 +69,7 @@ func (w *world) breakBudget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.admin, "delete", "poddisruptionbudget", w.foo.Name, "-n", w.foo.Namespace); err != nil {
+	if err := w.run(ctx, w.admin, "delete", "poddisruptionbudget", w.foo.Name, "-n", w.foo.Namespace); err != nil {
 		return err
 	}
 	gone, err := budgets.until(ctx, "the PodDisruptionBudget to go", func(s sighting[*policyv1.PodDisruptionBudget]) (bool, string) {

@@ -10,13 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/test/cluster"
 	"github.com/controlee/controlee/test/demo/internal/tell"
-
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
 func TestOptions(t *testing.T) {

@@ -89,7 +89,7 @@ func (w *world) fit(ctx context.Context) error {
 		return err
 	}
 	if !review.Status.Allowed {
-		return &tell.Mismatch{Expected: "DEMO_KUBECONFIG to be of a cluster admin, who may do everything", Seen: "it is of somebody who may not"}
+		return &tell.MismatchError{Expected: "DEMO_KUBECONFIG to be of a cluster admin, who may do everything", Seen: "it is of somebody who may not"}
 	}
 	for _, name := range []string{systemNamespace, teamANamespace, teamBNamespace} {
 		if err := w.absent(ctx, &corev1.Namespace{}, name, "namespace "+name); err != nil {
@@ -106,7 +106,7 @@ func (w *world) absent(ctx context.Context, object client.Object, name, what str
 	case err != nil:
 		return err
 	}
-	return &tell.Mismatch{
+	return &tell.MismatchError{
 		Expected: "a cluster without Controlee and without the namespaces of this story, which deletes in the end what it makes",
 		Seen:     "there is a " + what,
 	}

@@ -22,7 +22,7 @@ func (w *world) applyFoo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.teamA, "apply", "-f", exampleFile); err != nil {
+	if err := w.run(ctx, w.teamA, "apply", "-f", exampleFile); err != nil {
 		return err
 	}
 	applied, err := foos.until(ctx, "the Foo", func(s sighting[*v1alpha1.Foo]) (bool, string) { return !s.deleted, "it is deleted" })
@@ -52,19 +52,18 @@ func fooReady(s sighting[*v1alpha1.Foo]) (bool, string) {
 
 // waitReady waits as a user would.
 func (w *world) waitReady(ctx context.Context, who person) error {
-	_, err := w.run(ctx, who, "wait", "--for=condition=Ready", "foo/"+w.foo.Name, "--timeout="+patienceFlag)
-	return err
+	return w.run(ctx, who, "wait", "--for=condition=Ready", "foo/"+w.foo.Name, "--timeout="+patienceFlag)
 }
 
 func (w *world) showFoo(ctx context.Context) error {
-	if _, err := w.run(ctx, w.teamA, "get", "foo", "-o", "wide"); err != nil {
+	if err := w.run(ctx, w.teamA, "get", "foo", "-o", "wide"); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.teamA, "get", "deployments,poddisruptionbudgets,pods"); err != nil {
+	if err := w.run(ctx, w.teamA, "get", "deployments,poddisruptionbudgets,pods"); err != nil {
 		return err
 	}
 	status := `jsonpath={range .status.conditions[*]}{.type}={.status}: {.message}{"\n"}{end}`
-	if _, err := w.run(ctx, w.teamA, "get", "foo", w.foo.Name, "-o", status); err != nil {
+	if err := w.run(ctx, w.teamA, "get", "foo", w.foo.Name, "-o", status); err != nil {
 		return err
 	}
 	deployment := &appsv1.Deployment{}
@@ -72,7 +71,7 @@ func (w *world) showFoo(ctx context.Context) error {
 		return err
 	}
 	if ok, seen := w.asWanted(deployment, *w.foo.Spec.Replicas); !ok {
-		return &tell.Mismatch{Expected: fmt.Sprintf("a Deployment with the Foo's image and %d replicas", *w.foo.Spec.Replicas), Seen: seen}
+		return &tell.MismatchError{Expected: fmt.Sprintf("a Deployment with the Foo's image and %d replicas", *w.foo.Spec.Replicas), Seen: seen}
 	}
 	return nil
 }
@@ -93,7 +92,7 @@ func (w *world) scaleFoo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.teamA, "scale", "foo", w.foo.Name, fmt.Sprintf("--replicas=%d", w.scaledTo())); err != nil {
+	if err := w.run(ctx, w.teamA, "scale", "foo", w.foo.Name, fmt.Sprintf("--replicas=%d", w.scaledTo())); err != nil {
 		return err
 	}
 	scaled, err := foos.until(ctx, fmt.Sprintf("a Foo with %d replicas", w.scaledTo()), func(s sighting[*v1alpha1.Foo]) (bool, string) {
@@ -110,7 +109,7 @@ func (w *world) scaleFoo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.teamA, "get", "foo", w.foo.Name); err != nil {
+	if err := w.run(ctx, w.teamA, "get", "foo", w.foo.Name); err != nil {
 		return err
 	}
 	w.page.Measured("from the new number to all Pods ready", ready.at.Sub(scaled.at))

@@ -23,7 +23,7 @@ func (o *clusterOperators) start(ctx context.Context) error {
 // kill deletes a Pod by force. A kubelet that is there may still let it end in order, and the Lease then passes on sooner.
 func (o *clusterOperators) kill(ctx context.Context, pod *corev1.Pod) (time.Time, error) {
 	at := time.Now()
-	_, err := o.w.run(ctx, o.w.admin, "delete", "pod", pod.Name, "-n", pod.Namespace, "--force", "--grace-period=0", "--wait=false")
+	err := o.w.run(ctx, o.w.admin, "delete", "pod", pod.Name, "-n", pod.Namespace, "--force", "--grace-period=0", "--wait=false")
 	o.w.page.Say("To the API server it is gone; its process may still get the time to give up its Lease.")
 	return at, err
 }
@@ -48,7 +48,7 @@ func (o *clusterOperators) logs(ctx context.Context) string {
 	}
 	var text strings.Builder
 	for _, pod := range pods {
-		out, errOut, _ := o.w.try(ctx, o.w.admin, "logs", pod.Name, "-n", pod.Namespace, "--tail=20") //nolint:errcheck // what it says is shown
+		out, errOut, _ := o.w.try(ctx, o.w.admin, "logs", pod.Name, "-n", pod.Namespace, "--tail=20")
 		text.WriteString(out + errOut)
 	}
 	return text.String()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +34,7 @@ func (w *world) install(ctx context.Context) error {
 	if err := w.cluster.InstallChart(w.installContext(ctx), chart); err != nil {
 		return err
 	}
-	_, err := w.run(ctx, w.admin, "get", "namespaces", "-l", "controlee.dev/tenant")
-	return err
+	return w.run(ctx, w.admin, "get", "namespaces", "-l", "controlee.dev/tenant")
 }
 
 // installContext does not end where what is installed has to be removed: Helm leaves off waiting when its context ends, but
@@ -67,7 +67,7 @@ func (w *world) startOperators(ctx context.Context) error {
 	if err := w.operators.start(ctx); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.admin, "get", "pods", "-n", systemNamespace); err != nil {
+	if err := w.run(ctx, w.admin, "get", "pods", "-n", systemNamespace); err != nil {
 		return err
 	}
 	if local, ok := w.operators.(*localOperators); ok {
@@ -75,10 +75,10 @@ func (w *world) startOperators(ctx context.Context) error {
 			w.page.Say("process %d is Pod %s", r.PID(), r.PodName)
 		}
 	}
-	if _, err := w.run(ctx, w.admin, "wait", "--for=condition=Engaged", "tenants", "--all", "-n", systemNamespace, "--timeout="+patienceFlag); err != nil {
+	if err := w.run(ctx, w.admin, "wait", "--for=condition=Engaged", "tenants", "--all", "-n", systemNamespace, "--timeout="+patienceFlag); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.admin, "get", "tenants", "-n", systemNamespace); err != nil {
+	if err := w.run(ctx, w.admin, "get", "tenants", "-n", systemNamespace); err != nil {
 		return err
 	}
 	return w.showLease(ctx)
@@ -89,7 +89,7 @@ func (w *world) podsMade(ctx context.Context) (bool, string) {
 	if err != nil {
 		return false, err.Error()
 	}
-	return len(pods) == operatorReplicas, fmt.Sprintf("%d", len(pods))
+	return len(pods) == operatorReplicas, strconv.Itoa(len(pods))
 }
 
 // currentLeader returns the Pod that leads.

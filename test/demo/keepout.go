@@ -15,6 +15,5 @@ func (w *world) keepOut(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := w.run(ctx, w.teamB, "get", "foos")
-	return err
+	return w.run(ctx, w.teamB, "get", "foos")
 }

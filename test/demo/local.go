@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,8 @@ type localOperators struct {
 
 	mu       sync.Mutex
 	replicas map[types.UID]*replica
-	err      error // of the last round
+	err      error   // of the last round
+	died     []error // a replica that ended by itself
 }
 
 type replica struct {
@@ -138,6 +140,7 @@ func (l *localOperators) ensure(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	if died := r.Died(); died != nil {
+		l.died = append(l.died, died)
 		l.page.Say("The replica of Pod %s ended by itself and is started again.", pod.Name)
 	}
 	r.started = time.Now()
@@ -177,7 +180,7 @@ func (l *localOperators) ready(ctx context.Context) error {
 		if err != nil {
 			return false, err.Error()
 		}
-		return running == operatorReplicas, fmt.Sprintf("%d", running)
+		return running == operatorReplicas, strconv.Itoa(running)
 	})
 }
 
@@ -199,10 +202,10 @@ func (l *localOperators) kill(_ context.Context, pod *corev1.Pod) (time.Time, er
 	defer l.mu.Unlock()
 	r, known := l.replicas[pod.UID]
 	if !known || !r.Running() {
-		return time.Time{}, &tell.Mismatch{Expected: "the replica of Pod " + pod.Name + " to run", Seen: "it does not"}
+		return time.Time{}, &tell.MismatchError{Expected: "the replica of Pod " + pod.Name + " to run", Seen: "it does not"}
 	}
 	r.lost = true
-	l.page.Command("admin", commandLine("kill", "-9", fmt.Sprint(r.PID())))
+	l.page.Command("admin", commandLine("kill", "-9", strconv.Itoa(r.PID())))
 	at := time.Now()
 	r.Kill()
 	l.page.Say("It is gone without a word, and as long as nobody starts it again, its node could be gone as well.")
@@ -214,7 +217,11 @@ func (l *localOperators) restore(ctx context.Context) error {
 	for _, r := range l.replicas {
 		r.lost = false
 	}
+	died := errors.Join(l.died...)
 	l.mu.Unlock()
+	if died != nil {
+		return &tell.MismatchError{Expected: "no replica to end but the one that was killed", Seen: died.Error()}
+	}
 	return l.ready(ctx)
 }
 

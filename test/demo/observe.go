@@ -82,7 +82,7 @@ func (o *observer[T]) until(ctx context.Context, expected string, look func(sigh
 		case <-ctx.Done():
 			return sighting[T]{}, context.Cause(ctx)
 		case <-limit:
-			return sighting[T]{}, &tell.Mismatch{Expected: expected + " within " + tell.Duration(patience), Seen: seen}
+			return sighting[T]{}, &tell.MismatchError{Expected: expected + " within " + tell.Duration(patience), Seen: seen}
 		}
 	}
 }

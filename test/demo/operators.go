@@ -75,7 +75,7 @@ func eventually(ctx context.Context, expected string, done func(context.Context)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit:
-			return &tell.Mismatch{Expected: fmt.Sprintf("%s within %s", expected, tell.Duration(patience)), Seen: seen}
+			return &tell.MismatchError{Expected: fmt.Sprintf("%s within %s", expected, tell.Duration(patience)), Seen: seen}
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

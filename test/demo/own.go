@@ -70,7 +70,7 @@ func (w *world) startCluster(ctx context.Context) error {
 		return err
 	}
 	w.page.Say("Kubernetes %s: etcd, kube-apiserver, kube-controller-manager, kube-scheduler; logs in %s", c.Version, filepath.Join(w.dir, "logs"))
-	if _, err := w.run(ctx, w.admin, "get", "nodes"); err != nil {
+	if err := w.run(ctx, w.admin, "get", "nodes"); err != nil {
 		return err
 	}
 	w.page.Line("")

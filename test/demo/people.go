@@ -38,13 +38,13 @@ const (
 // commandLimit is how long one kubectl may take besides waiting for something.
 const commandLimit = 2 * time.Minute
 
-// run prints and runs kubectl, prints what it prints, and returns that. An error is a mismatch.
-func (w *world) run(ctx context.Context, who person, args ...string) (string, error) {
-	out, errOut, err := w.try(ctx, who, args...)
+// run prints and runs kubectl and prints what it prints. If it fails, that is a mismatch.
+func (w *world) run(ctx context.Context, who person, args ...string) error {
+	_, errOut, err := w.try(ctx, who, args...)
 	if err != nil {
-		return out, &tell.Mismatch{Expected: "kubectl " + args[0] + " to succeed", Seen: failureOf(errOut, err)}
+		return &tell.MismatchError{Expected: "kubectl " + args[0] + " to succeed", Seen: failureOf(errOut, err)}
 	}
-	return out, nil
+	return nil
 }
 
 // refused runs kubectl and expects that the API server forbids it.
@@ -54,9 +54,9 @@ func (w *world) refused(ctx context.Context, who person, args ...string) error {
 	expected := fmt.Sprintf("the API server to refuse it: %s ...", forbidden)
 	switch {
 	case err == nil:
-		return &tell.Mismatch{Expected: expected, Seen: "it is allowed: " + out + errOut}
+		return &tell.MismatchError{Expected: expected, Seen: "it is allowed: " + out + errOut}
 	case !strings.Contains(errOut, forbidden):
-		return &tell.Mismatch{Expected: expected, Seen: failureOf(errOut, err)}
+		return &tell.MismatchError{Expected: expected, Seen: failureOf(errOut, err)}
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (w *world) waitGone(ctx context.Context, object client.Object, name string)
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
 		case <-limit:
-			return errors.Join(&tell.Mismatch{Expected: "it to be gone within " + tell.Duration(patience), Seen: "it is there"}, err)
+			return errors.Join(&tell.MismatchError{Expected: "it to be gone within " + tell.Duration(patience), Seen: "it is there"}, err)
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func (w *world) killLeader(ctx context.Context) error {
 	}
 	w.page.Say("Right after that team A changes its Foo:")
 	number := *w.foo.Spec.Replicas
-	if _, err := w.run(ctx, w.teamA, "scale", "foo", w.foo.Name, fmt.Sprintf("--replicas=%d", number)); err != nil {
+	if err := w.run(ctx, w.teamA, "scale", "foo", w.foo.Name, fmt.Sprintf("--replicas=%d", number)); err != nil {
 		return err
 	}
 	passed, err := leases.until(ctx, "the Lease to pass on from "+oldIdentity, func(s sighting[*coordinationv1.Lease]) (bool, string) {
@@ -64,7 +64,7 @@ func (w *world) killLeader(ctx context.Context) error {
 		return err
 	}
 	if next.UID == old.UID {
-		return &tell.Mismatch{Expected: "another Pod than " + old.Name + " to lead", Seen: "it leads again"}
+		return &tell.MismatchError{Expected: "another Pod than " + old.Name + " to lead", Seen: "it leads again"}
 	}
 	w.page.Say("Pod %s leads, and the Deployment has %d replicas.", next.Name, number)
 	w.page.Measured("from the kill to the next leader", passed.at.Sub(killed))
@@ -73,8 +73,7 @@ func (w *world) killLeader(ctx context.Context) error {
 }
 
 func (w *world) showLease(ctx context.Context) error {
-	_, err := w.run(ctx, w.admin, "get", "lease", leader.LeaseName, "-n", systemNamespace)
-	return err
+	return w.run(ctx, w.admin, "get", "lease", leader.LeaseName, "-n", systemNamespace)
 }
 
 // restoreReplica brings back what was killed. That must not disturb the new leader.
@@ -92,7 +91,7 @@ func (w *world) restoreReplica(ctx context.Context) error {
 			w.page.Say("process %d is Pod %s", r.PID(), r.PodName)
 		}
 	}
-	if _, err := w.run(ctx, w.admin, "get", "pods", "-n", systemNamespace); err != nil {
+	if err := w.run(ctx, w.admin, "get", "pods", "-n", systemNamespace); err != nil {
 		return err
 	}
 	after, err := w.currentLeader(ctx)
@@ -100,7 +99,7 @@ func (w *world) restoreReplica(ctx context.Context) error {
 		return err
 	}
 	if after.UID != before.UID {
-		return &tell.Mismatch{Expected: "Pod " + before.Name + " to go on leading", Seen: "Pod " + after.Name + " leads"}
+		return &tell.MismatchError{Expected: "Pod " + before.Name + " to go on leading", Seen: "Pod " + after.Name + " leads"}
 	}
 	w.page.Say("There are two again. Pod %s goes on leading, the other one stands by.", after.Name)
 	return nil

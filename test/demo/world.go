@@ -133,7 +133,7 @@ func (w *world) explain(ctx context.Context) {
 			{"describe", "foos", "-n", teamANamespace},
 			{"get", "deployments,pods,leases,tenants", "-n", systemNamespace},
 		} {
-			w.try(ctx, w.admin, args...)
+			w.try(ctx, w.admin, args...) //nolint:errcheck // what it says is printed
 		}
 	}
 	if w.operators != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -32,9 +33,9 @@ func (c *Cleanup) Run(ctx context.Context) error {
 	c.tasks = nil
 	c.mu.Unlock()
 	var all []error
-	for i := len(tasks) - 1; i >= 0; i-- {
-		if err := tasks[i].undo(ctx); err != nil {
-			all = append(all, fmt.Errorf("%s: %w", tasks[i].what, err))
+	for _, task := range slices.Backward(tasks) {
+		if err := task.undo(ctx); err != nil {
+			all = append(all, fmt.Errorf("%s: %w", task.what, err))
 		}
 	}
 	return errors.Join(all...)

@@ -87,7 +87,7 @@ func (p *Page) Failure(err error) {
 		return
 	}
 	p.print("", red, fmt.Sprintf("FAILED in step %d of %d: %s", step.Number, step.Total, step.Title))
-	mismatch := &Mismatch{}
+	mismatch := &MismatchError{}
 	if !errors.As(err, &mismatch) {
 		p.print(indent, "", "error:    "+hanging(step.Err.Error()))
 		return
@@ -128,7 +128,7 @@ func (p *Page) print(indent, style, text string) {
 		if line != "" {
 			line = indent + p.style(style, line)
 		}
-		fmt.Fprintln(p.out, line) //nolint:errcheck // see above
+		fmt.Fprintln(p.out, line)
 	}
 }
 

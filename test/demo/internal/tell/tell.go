@@ -80,11 +80,11 @@ func (e *StepError) Error() string {
 // Unwrap returns why it failed.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// Mismatch is an error that says what a step expected and what it saw instead.
-type Mismatch struct {
+// MismatchError is an error that says what a step expected and what it saw instead.
+type MismatchError struct {
 	Expected, Seen string
 }
 
-func (m *Mismatch) Error() string {
+func (m *MismatchError) Error() string {
 	return fmt.Sprintf("expected %s; seen: %s", m.Expected, m.Seen)
 }

@@ -43,7 +43,7 @@ func TestTellEndsWithTheStepThatFails(t *testing.T) {
 		page := NewPage(&out, false)
 		told, err := Tell(t.Context(), page, []Step{
 			{"Lay the table", func(context.Context) error { return nil }},
-			{"Cook", func(context.Context) error { return &Mismatch{Expected: "a meal", Seen: "smoke\nand fire"} }},
+			{"Cook", func(context.Context) error { return &MismatchError{Expected: "a meal", Seen: "smoke\nand fire"} }},
 			{"Eat", func(context.Context) error { t.Error("the step after the one that failed is run"); return nil }},
 		})
 		var failed *StepError
