@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,8 +45,8 @@ func KeepManagedFields(managers ...string) toolscache.TransformFunc {
 		keep[manager] = true
 	}
 	return func(in any) (any, error) {
-		object, err := meta.Accessor(in)
-		if err != nil || object.GetManagedFields() == nil {
+		object, ok := in.(metav1.Object)
+		if !ok || object.GetManagedFields() == nil {
 			return in, nil // a tombstone, or nothing to strip
 		}
 		var kept []metav1.ManagedFieldsEntry

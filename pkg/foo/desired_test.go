@@ -101,8 +101,11 @@ func TestDesireChildren(t *testing.T) {
 		"Zero":       {"Zero is a number like any other, and must be written.", object(count(0)), want{replicas: ptr.To[int32](0)}},
 		"Absent":     {"A Foo that was stored without a number has the API server's default.", object(func(f *v1alpha1.Foo) { f.Spec.Replicas = nil }), want{replicas: ptr.To[int32](1)}},
 		"Autoscaled": {"The autoscaler owns the number, so the operator must not write it.", object(scaling(1, 3)), want{autoscaler: true, budget: true}},
-		"AutoscaledToOne": {"An autoscaler that never makes two Pods needs no budget.",
-			object(scaling(1, 1)), want{autoscaler: true}},
+		"AutoscaledToOne": {
+			"An autoscaler that never makes two Pods needs no budget.",
+			object(scaling(1, 1)),
+			want{autoscaler: true},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func read(ctx context.Context, reader client.Reader, request reconcile.Request) (*children, error) {
 	live := &children{}
 	for _, object := range []client.Object{&live.deployment, &live.autoscaler, &live.budget} {
-		if err := reader.Get(ctx, request.NamespacedName, object); client.IgnoreNotFound(err) != nil {
+		err := reader.Get(ctx, request.NamespacedName, object)
+		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 	}

@@ -42,7 +42,7 @@ func (o LogOptions) zapLevel() (zapcore.Level, error) {
 	if err != nil || verbosity < 0 || verbosity > 10 {
 		return 0, fmt.Errorf("--log-level %q must be error, info, debug, or a verbosity from 0 to 10", o.Level)
 	}
-	return zapcore.Level(-verbosity), nil //nolint:gosec // 0 to 10
+	return zapcore.Level(-verbosity), nil
 }
 
 // NewLogger makes a logger that writes to standard error.

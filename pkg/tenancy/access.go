@@ -14,13 +14,13 @@ import (
 // its rights there, and no other one does.
 const RoleBindingName = "controlee-operator"
 
-// AccessDenied says that the operator lacks a right in a namespace.
-type AccessDenied struct {
+// AccessDeniedError says that the operator lacks a right in a namespace.
+type AccessDeniedError struct {
 	Namespace, Verb, Resource string
 }
 
 // Error tells the platform admin what is missing and how to mend it.
-func (e *AccessDenied) Error() string {
+func (e *AccessDeniedError) Error() string {
 	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; `helm upgrade` with the tenant in the values makes both right",
 		e.Verb, e.Resource, e.Namespace, RoleBindingName)
 }
@@ -31,7 +31,7 @@ type access struct {
 	options Options
 }
 
-// check returns an *AccessDenied when one of the kinds cannot be listed or one of the rights is missing, and any other error
+// check returns an *AccessDeniedError when one of the kinds cannot be listed or one of the rights is missing, and any other error
 // when there is no answer.
 func (a *access) check(ctx context.Context, namespace string) error {
 	rights := slices.Clone(a.options.Rights)
@@ -53,7 +53,7 @@ func (a *access) check(ctx context.Context, namespace string) error {
 			return fmt.Errorf("access review in namespace %s: %w", namespace, err)
 		}
 		if !review.Status.Allowed {
-			return &AccessDenied{Namespace: namespace, Verb: right.Verb, Resource: resourceOf(right)}
+			return &AccessDeniedError{Namespace: namespace, Verb: right.Verb, Resource: resourceOf(right)}
 		}
 	}
 	return nil

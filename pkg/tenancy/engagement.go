@@ -80,7 +80,7 @@ func (e *engagement) run(ctx context.Context) {
 			break
 		}
 		state := State{State: v1alpha1.NamespaceRefused, Reason: v1alpha1.ReasonAccessDenied, Message: err.Error()}
-		if denied := (*AccessDenied)(nil); !errors.As(err, &denied) {
+		if denied := (*AccessDeniedError)(nil); !errors.As(err, &denied) {
 			state = State{State: v1alpha1.NamespacePending, Reason: v1alpha1.ReasonCacheNotSynced, Message: err.Error()}
 		}
 		log.Info("Namespace is not served", "reason", state.Reason, "message", state.Message)
@@ -207,7 +207,7 @@ func (e *engagement) confirm(ctx context.Context) error {
 		case <-time.After(delay):
 		}
 		err := e.registry.access.check(ctx, e.name)
-		if denied := (*AccessDenied)(nil); errors.As(err, &denied) {
+		if denied := (*AccessDeniedError)(nil); errors.As(err, &denied) {
 			return err
 		}
 	}

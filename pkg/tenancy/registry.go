@@ -50,7 +50,7 @@ type Registry struct {
 	access  *access
 
 	mu            sync.RWMutex
-	ctx           context.Context // ends all engagements; set by Start
+	ctx           context.Context //nolint:containedctx // ends all engagements, also those that begin after Start, which sets it
 	assigned      bool            // whether the first assignment has arrived
 	engagements   map[string]*engagement
 	subscriptions []*subscription
@@ -140,7 +140,7 @@ func (r *Registry) Assign(tenants map[string]string) {
 	}
 }
 
-// launch starts an engagement. The caller holds the lock.
+// launch starts an engagement, which ends with the registry and not with the caller. The caller holds the lock.
 func (r *Registry) launch(e *engagement) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	e.end = cancel

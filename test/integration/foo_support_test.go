@@ -42,7 +42,8 @@ func create(t *testing.T, object client.Object) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := admin.Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
+		err := admin.Delete(context.Background(), object)
+		if client.IgnoreNotFound(err) != nil {
 			t.Error(err)
 		}
 	})
@@ -113,9 +114,8 @@ func waitGone(t *testing.T, object client.Object) {
 }
 
 // waitForEvent waits for an Event about a Foo.
-func waitForEvent(t *testing.T, foo *v1alpha1.Foo, kind, reason string) *eventsv1.Event {
+func waitForEvent(t *testing.T, foo *v1alpha1.Foo, kind, reason string) {
 	t.Helper()
-	var found *eventsv1.Event
 	eventually(t, wait, func(ctx context.Context) error {
 		events := &eventsv1.EventList{}
 		if err := admin.List(ctx, events, client.InNamespace(foo.Namespace)); err != nil {
@@ -124,11 +124,9 @@ func waitForEvent(t *testing.T, foo *v1alpha1.Foo, kind, reason string) *eventsv
 		for i := range events.Items {
 			event := &events.Items[i]
 			if event.Regarding.UID == foo.UID && event.Reason == reason && event.Type == kind {
-				found = event
 				return nil
 			}
 		}
 		return fmt.Errorf("no %s Event with reason %s about %s", kind, reason, foo.Name)
 	})
-	return found
 }

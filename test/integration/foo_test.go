@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestCompleteFooConverges(t *testing.T) {
 		for range 5 {
 			time.Sleep(600 * time.Millisecond)
 			touched := deploymentOf(t, foo)
-			touched.Annotations["example.com/touched"] = time.Now().String()
+			touched.Labels["example.com/touched"] = strconv.FormatInt(time.Now().UnixNano(), 10)
 			_ = admin.Update(context.Background(), touched)
 		}
 	}()

@@ -53,11 +53,19 @@ func TestTenantWithKubectl(t *testing.T) {
 
 	// The other team gets nothing, whatever the verb.
 	for _, args := range [][]string{
-		{"get", "foo", "hello"}, {"get", "foos"}, {"get", "foos", "--watch"},
+		{"get", "foo", "hello"},
+		{"get", "foos"},
+		{"get", "foos", "--watch"},
 		{"apply", "-f", example},
 		{"patch", "foo", "hello", "--type=merge", "-p", `{"spec":{"replicas":0}}`},
-		{"scale", "foo", "hello", "--replicas=0"}, {"delete", "foo", "hello"}, {"delete", "foos", "--all"},
-		{"get", "deployments"}, {"delete", "deployment", "hello"}, {"get", "pods"}, {"get", "secrets"}, {"get", "events"},
+		{"scale", "foo", "hello", "--replicas=0"},
+		{"delete", "foo", "hello"},
+		{"delete", "foos", "--all"},
+		{"get", "deployments"},
+		{"delete", "deployment", "hello"},
+		{"get", "pods"},
+		{"get", "secrets"},
+		{"get", "events"},
 	} {
 		stdout, stderr, err := shared.Kubectl(t.Context(), teamB, append([]string{"--namespace", "team-a"}, args...)...)
 		if err == nil || !strings.Contains(stderr, "Forbidden") && !strings.Contains(stderr, "forbidden") {

@@ -99,7 +99,7 @@ func TestRestartInThePodTakesTheLeaseBack(t *testing.T) {
 			if err := process.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			defer restart(t, process)
+			t.Cleanup(func() { restart(t, process) })
 		}
 	}
 	foo := newFoo("failover", "restart")
