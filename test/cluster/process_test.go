@@ -50,7 +50,7 @@ func TestKilledParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := exec.Command(self, t.TempDir()) //nolint:gosec // G204: this program
+	parent := exec.Command(self, t.TempDir())
 	parent.Env = append(os.Environ(), actVariable+"=parent")
 	parent.Stderr = os.Stderr
 	stdout, err := parent.StdoutPipe()
