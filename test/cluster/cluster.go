@@ -125,15 +125,27 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
 		return err
 	}
-	if c.options.ControllerManager {
-		if err := c.startControllerManager(ctx); err != nil {
-			return err
-		}
+	return c.startControllers(ctx)
+}
+
+// startControllers starts what was asked for beside the API server, at the same time, and waits for it.
+func (c *Cluster) startControllers(ctx context.Context) error {
+	if !c.options.ControllerManager {
+		return nil
 	}
-	if c.options.Nodes > 0 {
-		return c.startNodes(ctx, c.options.Nodes)
+	if err := c.startControllerManager(); err != nil {
+		return err
 	}
-	return nil
+	if c.options.Nodes == 0 {
+		return c.controllersReady(ctx)
+	}
+	if err := c.startNodes(ctx, c.options.Nodes); err != nil {
+		return err
+	}
+	if err := c.controllersReady(ctx); err != nil {
+		return err
+	}
+	return c.nodesReady(ctx)
 }
 
 // Died returns an error with the end of the log of each server that ended without being told to.

@@ -10,7 +10,7 @@ import (
 
 // startControllerManager starts kube-controller-manager, each controller with a ServiceAccount of its own as in a
 // cluster made by kubeadm, so that admission policies can tell the garbage collector from a user.
-func (c *Cluster) startControllerManager(ctx context.Context) error {
+func (c *Cluster) startControllerManager() error {
 	kubeconfig, err := c.componentKubeconfig("kube-controller-manager", "system:kube-controller-manager")
 	if err != nil {
 		return err
@@ -29,10 +29,11 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 		"--concurrent-replicaset-syncs=20",
 		"--concurrent-service-endpoint-syncs=10",
 	)
-	if err := c.ControllerManager.Start(); err != nil {
-		return err
-	}
-	// Without it no pod is admitted that names no ServiceAccount.
+	return c.ControllerManager.Start()
+}
+
+// controllersReady waits for what a pod that names no ServiceAccount needs to be admitted.
+func (c *Cluster) controllersReady(ctx context.Context) error {
 	return until(ctx, c.ControllerManager, time.Minute, func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 		return err

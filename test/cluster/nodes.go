@@ -59,7 +59,7 @@ func (c *Cluster) startNodes(ctx context.Context, count int) error {
 			return fmt.Errorf("create a node: %w", err)
 		}
 	}
-	return until(ctx, c.Kwok, time.Minute, c.nodesReady)
+	return nil
 }
 
 // pretendNode describes a node; nodes are spread over three zones.
@@ -76,8 +76,13 @@ func pretendNode(i int) *corev1.Node {
 	}}
 }
 
-// nodesReady returns an error until every node is ready and the controller manager has taken off the taint for it.
+// nodesReady waits until pods can be scheduled on every node.
 func (c *Cluster) nodesReady(ctx context.Context) error {
+	return until(ctx, c.Kwok, time.Minute, c.checkNodes)
+}
+
+// checkNodes returns an error until every node is ready and the controller manager has taken off the taint for it.
+func (c *Cluster) checkNodes(ctx context.Context) error {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
