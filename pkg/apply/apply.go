@@ -30,16 +30,16 @@ type Writer struct {
 // live is the object as the cache has it, with the managed fields that KeepManagedFields keeps, or a zero object
 // when the cache has none. On return live holds what the API server answered.
 //
-// The result says whether a request was made. A *ForeignError means that the name is taken by an object that
-// owner does not control: it stays as it is. Other errors are the API server's.
-func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted runtime.ApplyConfiguration) (bool, error) {
+// A *ForeignError means that the name is taken by an object that owner does not control: it stays as it is. Other
+// errors are the API server's.
+func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted runtime.ApplyConfiguration) error {
 	gvk, err := w.Client.GroupVersionKindFor(owner)
 	if err != nil {
-		return false, err
+		return err
 	}
 	config, err := toUnstructured(wanted)
 	if err != nil {
-		return false, err
+		return err
 	}
 	controller := *metav1.NewControllerRef(owner, gvk)
 	config.SetOwnerReferences([]metav1.OwnerReference{controller})
@@ -47,25 +47,24 @@ func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted r
 	if live.GetUID() == "" {
 		// Without force: if the cache has not seen an object of this name yet, any field that somebody else set to another
 		// value is a conflict, and the object stays as it is. The next try finds it in the cache.
-		return true, w.apply(ctx, live, config)
+		return w.apply(ctx, live, config)
 	}
 	if err := mustControl(controller, live, config.GetKind()); err != nil {
-		return false, err
+		return err
 	}
 	owned, err := ownedFields(live, w.FieldManager)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if equality.Semantic.DeepEqual(owned.Object, config.Object) {
-		return false, nil
+		return nil
 	}
-	return true, w.update(ctx, live, config)
+	return w.update(ctx, live, config)
 }
 
 // update applies with force: a field that we mean is ours, whoever changed it. The UID keeps an object that was
 // deleted and made again by somebody else in the meantime from being taken for the one that was checked.
 func (w *Writer) update(ctx context.Context, live client.Object, config *unstructured.Unstructured) error {
-	config = config.DeepCopy()
 	config.SetUID(live.GetUID())
 	return w.apply(ctx, live, config, client.ForceOwnership)
 }

@@ -29,7 +29,7 @@ func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.O
 		reason, action = eventCreated, "Create"
 	}
 	before := live.GetResourceVersion()
-	if _, err := r.Writer.Ensure(ctx, foo, live, want); err != nil {
+	if err := r.Writer.Ensure(ctx, foo, live, want); err != nil {
 		return err
 	}
 	if live.GetResourceVersion() != before {

@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
 // Namespace is a tenant namespace that is being served.
@@ -185,7 +183,7 @@ func (r *Registry) notify(f func(tenant string)) {
 	r.onChange = append(r.onChange, f)
 }
 
-// set records what became of an engagement, and tells.
+// set records what became of a try to serve an engagement's namespace, well or not, and tells.
 func (r *Registry) set(e *engagement, state State, namespace *Namespace) {
 	r.mu.Lock()
 	changed := e.state != state
@@ -193,7 +191,7 @@ func (r *Registry) set(e *engagement, state State, namespace *Namespace) {
 	if namespace == nil {
 		e.attach = nil
 	}
-	e.settled = e.settled || state.State != v1alpha1.NamespacePending || state.Reason == v1alpha1.ReasonCacheNotSynced
+	e.settled = true
 	told := r.onChange
 	r.mu.Unlock()
 	if changed {

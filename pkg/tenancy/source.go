@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -19,14 +18,13 @@ type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // subscription brings the events of one kind, of all served namespaces, into a controller's queue.
 type subscription struct {
-	kind       client.Object
-	handler    handler.EventHandler
-	predicates []predicate.Predicate
-	queue      Queue
+	kind    client.Object
+	handler handler.EventHandler
+	queue   Queue
 }
 
 func (s *subscription) start(ctx context.Context, objects cache.Cache) {
-	if err := source.Kind(objects, s.kind, s.handler, s.predicates...).Start(ctx, s.queue); err != nil {
+	if err := source.Kind(objects, s.kind, s.handler).Start(ctx, s.queue); err != nil {
 		// Only a nil argument can be the cause.
 		logf.FromContext(ctx).Error(err, "Could not attach to the cache", "kind", fmt.Sprintf("%T", s.kind))
 	}
@@ -34,9 +32,9 @@ func (s *subscription) start(ctx context.Context, objects cache.Cache) {
 
 // Source gives a controller the events of one of Options.Kinds from every namespace that is served, now and later.
 // For a namespace that begins to be served all its objects arrive as created.
-func (r *Registry) Source(kind client.Object, h handler.EventHandler, predicates ...predicate.Predicate) source.Source {
+func (r *Registry) Source(kind client.Object, h handler.EventHandler) source.Source {
 	return source.Func(func(_ context.Context, queue Queue) error {
-		s := &subscription{kind: kind, handler: h, predicates: predicates, queue: queue}
+		s := &subscription{kind: kind, handler: h, queue: queue}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.subscriptions = append(r.subscriptions, s)

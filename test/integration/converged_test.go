@@ -16,7 +16,7 @@ func TestConvergedFoosCostNoWrites(t *testing.T) {
 			waitReady(t, foo)
 		}
 	}
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // the last Deployments' statuses come to rest
 	since := time.Now()
 	time.Sleep(span)
 	leases := 0

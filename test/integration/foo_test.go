@@ -86,8 +86,8 @@ func TestCompleteFooConverges(t *testing.T) {
 	})
 	waitFor(t, foo, v1alpha1.FooExposed, "False/"+v1alpha1.ReasonBarPending)
 	waitFor(t, foo, v1alpha1.FooProgressing, "True/"+v1alpha1.ReasonProgressing)
-	time.Sleep(time.Second)
-	go func() { // each touch makes the operator look again
+	time.Sleep(time.Second) // the first rollout's statuses come to rest
+	go func() {             // each touch makes the operator look again
 		for range 5 {
 			time.Sleep(600 * time.Millisecond)
 			touched := deploymentOf(t, foo)

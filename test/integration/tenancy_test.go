@@ -45,7 +45,7 @@ func TestTenantsComeAndGoAtRunTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "late"}})
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // the operator hears of the deletion by its watch, and nothing shows from outside that it has
 	change(t, foo, func(f *v1alpha1.Foo) { f.Spec.Image = "registry.example/web:2" })
 	always(t, 2*time.Second, func(context.Context) error {
 		if image := deploymentOf(t, foo).Spec.Template.Spec.Containers[0].Image; image != "registry.example/web:1" {
