@@ -31,6 +31,11 @@ const (
 	ManagedByValue = "controlee"
 	// TenantLabel holds the tenant's name on objects in the system namespace.
 	TenantLabel = GroupName + "/tenant"
+	// BarLabel holds the name of the Bar on each object that the operator makes for it. Whoever else makes or changes an object
+	// with this label is refused by an admission policy.
+	BarLabel = GroupName + "/bar"
+	// SourceNamespaceLabel holds the source's namespace on a Bar.
+	SourceNamespaceLabel = GroupName + "/source-namespace"
 )
 
 // MainContainer is the name of the one container of a Foo's Pods.
