@@ -7,12 +7,15 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 // statusReconciler writes into a Tenant's status which of its namespaces are served, and why not the others.
@@ -41,7 +44,11 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	changed := tenant.DeepCopy()
 	changed.Status = status
 	patch := client.MergeFromWithOptions(&tenant, client.MergeFromWithOptimisticLock{})
-	return reconcile.Result{}, client.IgnoreNotFound(r.client.Status().Patch(ctx, changed, patch))
+	err := r.client.Status().Patch(ctx, changed, patch)
+	if apierrors.IsConflict(err) {
+		return retry.Soon(), nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
 // desiredStatus says what is served of a Tenant, given the states of the namespaces that are assigned to it and the refusals
@@ -96,12 +103,7 @@ func desiredStatus(tenant *v1alpha1.Tenant, states map[string]State, refused map
 	case engaged > 0:
 		condition.Reason = v1alpha1.ReasonPartlyEngaged
 	}
-	if len(condition.Message) > maxMessage {
-		condition.Message = condition.Message[:maxMessage-1] + "…"
-	}
+	condition.Message = message.Shorten(condition.Message, message.MaxCondition)
 	meta.SetStatusCondition(&status.Conditions, condition)
 	return status
 }
-
-// maxMessage is the most that the CRD allows in a condition's message, less room for the cut's mark.
-const maxMessage = 32700
