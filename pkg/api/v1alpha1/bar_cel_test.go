@@ -14,7 +14,7 @@ spec:
   className: internal
   ports:
   - {name: http, port: 80, targetPort: http, appProtocol: http}
-  - {name: dns, port: 53, targetPort: 5353, nodePort: 30053}
+  - {name: dns, port: 53, targetPort: 5353}
   - {name: dns-udp, port: 53, targetPort: 5353, protocol: UDP}
   selector: {app: web}
 `

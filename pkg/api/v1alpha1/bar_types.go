@@ -183,12 +183,6 @@ type BarPort struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +optional
 	AppProtocol *string `json:"appProtocol,omitempty"`
-
-	// The node port that the source asked for, 1 to 65535; left out, the cluster picks one where the class needs it.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	// +optional
-	NodePort int32 `json:"nodePort,omitempty"`
 }
 
 // BarStatus says what is planned, and what exists. Unlike other statuses it is a record that is not derived: `targets` is written
@@ -301,6 +295,16 @@ type BarTarget struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Provider string `json:"provider"`
+
+	// What only one Bar can have and this object takes, such as a host name. The Bar holds it until the entry goes.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Holds string `json:"holds,omitempty"`
+
+	// Whether the Bar has been Ready with this object: one that no longer fits is then kept until what replaces it is Ready too.
+	// +optional
+	Serving bool `json:"serving,omitempty"`
 
 	// When the state last changed.
 	// +optional
