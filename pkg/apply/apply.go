@@ -37,11 +37,15 @@ func (w *Writer) Ensure(ctx context.Context, owner, live client.Object, wanted r
 	if err != nil {
 		return err
 	}
+	return w.EnsureControlled(ctx, *metav1.NewControllerRef(owner, gvk), live, wanted)
+}
+
+// EnsureControlled is Ensure for an owner of which only the reference is at hand. It is to be the object's controller.
+func (w *Writer) EnsureControlled(ctx context.Context, controller metav1.OwnerReference, live client.Object, wanted runtime.ApplyConfiguration) error {
 	config, err := toUnstructured(wanted)
 	if err != nil {
 		return err
 	}
-	controller := *metav1.NewControllerRef(owner, gvk)
 	config.SetOwnerReferences([]metav1.OwnerReference{controller})
 
 	if live.GetUID() == "" {
@@ -73,6 +77,10 @@ func (w *Writer) apply(ctx context.Context, live client.Object, config *unstruct
 	opts = append(opts, client.FieldOwner(w.FieldManager))
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), opts...); err != nil {
 		return err
+	}
+	if object, ok := live.(*unstructured.Unstructured); ok {
+		object.Object = config.Object
+		return nil
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, live)
 }
