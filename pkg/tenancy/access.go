@@ -46,7 +46,19 @@ func (a *access) check(ctx context.Context, namespace string) error {
 		}
 		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "list", Group: gvk.Group, Resource: mapping.Resource.Resource})
 	}
+	for kind, version := range a.options.Late.present() {
+		mapping, err := a.options.Mapper.RESTMapping(kind, version)
+		if err != nil {
+			return err
+		}
+		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "list", Group: kind.Group, Resource: mapping.Resource.Resource})
+	}
+	asked := map[authorizationv1.ResourceAttributes]bool{}
 	for _, right := range rights {
+		if asked[right] {
+			continue // two controllers need it
+		}
+		asked[right] = true
 		right.Namespace = namespace
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
 		if err := a.options.Client.Create(ctx, review); err != nil {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -42,6 +43,7 @@ type engagement struct {
 	registry     *Registry
 	name, tenant string
 	wake         chan struct{}
+	late         chan struct{} // the cluster got or lost a late kind
 	end          context.CancelFunc
 
 	// Guarded by registry.mu:
@@ -49,12 +51,14 @@ type engagement struct {
 	namespace *Namespace // nil while the namespace is not served
 	settled   bool       // whether the first try to serve it has ended, well or not
 	attach    func(*subscription)
+	cached    map[schema.GroupKind]string // the late kinds that the cache has, with their versions
 }
 
 func newEngagement(r *Registry, name, tenant string) *engagement {
 	return &engagement{
 		registry: r, name: name, tenant: tenant,
 		wake:  make(chan struct{}, 1),
+		late:  make(chan struct{}, 1),
 		end:   func() {},
 		state: State{State: v1alpha1.NamespacePending, Reason: v1alpha1.ReasonCacheNotSynced, Message: "the operator is about to read the namespace"},
 	}
@@ -65,6 +69,14 @@ func (e *engagement) wakeUp() {
 	select {
 	case e.wake <- struct{}{}:
 	default: // a check is due already
+	}
+}
+
+// lookAgain has the late kinds looked at again, soon.
+func (e *engagement) lookAgain() {
+	select {
+	case e.late <- struct{}{}:
+	default: // it is due already
 	}
 }
 
@@ -98,6 +110,7 @@ func (e *engagement) serve(ctx context.Context) error {
 	if err := e.registry.access.check(ctx, e.name); err != nil {
 		return err
 	}
+	e.forgetLate()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the cache, and with it the informers and what was attached to them
 
@@ -105,6 +118,7 @@ func (e *engagement) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.followLate(ctx, objects)
 	e.engage(ctx, objects)
 	logf.FromContext(ctx).WithName("tenancy").Info("Serving namespace", "namespace", e.name, "tenant", e.tenant)
 	for {
@@ -115,6 +129,8 @@ func (e *engagement) serve(ctx context.Context) error {
 			if err := e.confirm(ctx); err != nil {
 				return err
 			}
+		case <-e.late:
+			e.followLate(ctx, objects)
 		}
 	}
 }
@@ -185,7 +201,7 @@ func (e *engagement) engage(ctx context.Context, objects cache.Cache) {
 	r.set(e, State{State: v1alpha1.NamespaceEngaged, Reason: v1alpha1.ReasonEngaged}, &Namespace{Name: e.name, Tenant: e.tenant, Reader: objects})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.attach = func(s *subscription) { s.start(ctx, objects) }
+	e.attach = func(s *subscription) { s.start(ctx, objects, e.cached) }
 	for _, s := range r.subscriptions {
 		e.attach(s)
 	}

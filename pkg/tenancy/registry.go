@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
 // Namespace is a tenant namespace that is being served.
@@ -21,7 +23,7 @@ type Namespace struct {
 	Name string
 	// Tenant is the name of the Tenant that the namespace belongs to.
 	Tenant string
-	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists.
+	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists, and those of Options.Late that the cluster has.
 	client.Reader
 }
 
@@ -35,6 +37,8 @@ type Options struct {
 	Client client.Client
 	// Kinds are cached in every tenant namespace. The operator's role must allow to list and watch each.
 	Kinds []client.Object
+	// Late are kinds that are cached, as unstructured objects, where the cluster has them.
+	Late *LateKinds
 	// Rights are what the controllers need in every tenant namespace besides, with verb, group, resource and subresource.
 	Rights []authorizationv1.ResourceAttributes
 	// Transform is applied to every object before it is cached.
@@ -67,13 +71,16 @@ func NewRegistry(options Options) *Registry {
 
 // Start runs until ctx is done, then waits until all engagements have ended.
 func (r *Registry) Start(ctx context.Context) error {
+	late := r.options.Late
+	late.learn(ctx)
+	late.Notify(r.followLate)
 	r.mu.Lock()
 	r.ctx = ctx
 	for _, e := range r.engagements {
 		r.launch(e)
 	}
 	r.mu.Unlock()
-	<-ctx.Done()
+	late.follow(ctx)
 	r.running.Wait()
 	return nil
 }
@@ -111,6 +118,27 @@ func (r *Registry) Suspect(name string) {
 	defer r.mu.RUnlock()
 	if e, ok := r.engagements[name]; ok {
 		e.wakeUp()
+	}
+}
+
+// Lost says whether the operator has no business in a namespace any more: it belongs to no Tenant, or the operator may not act there.
+// While that is not known yet, it is not lost.
+func (r *Registry) Lost(name string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, ok := r.engagements[name]
+	if !ok {
+		return r.assigned
+	}
+	return e.state.State == v1alpha1.NamespaceRefused
+}
+
+// followLate has every engagement look again at which late kinds there are.
+func (r *Registry) followLate() {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, e := range r.engagements {
+		e.lookAgain()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,13 +19,23 @@ type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // subscription brings the events of one kind, of all served namespaces, into a controller's queue.
 type subscription struct {
-	kind    client.Object
+	kind    client.Object    // nil for a late kind
+	late    schema.GroupKind // set for a late kind
 	handler handler.EventHandler
 	queue   Queue
 }
 
-func (s *subscription) start(ctx context.Context, objects cache.Cache) {
-	if err := source.Kind(objects, s.kind, s.handler).Start(ctx, s.queue); err != nil {
+// start attaches to a cache. cached holds the late kinds that the cache has, with their versions.
+func (s *subscription) start(ctx context.Context, objects cache.Cache, cached map[schema.GroupKind]string) {
+	kind := s.kind
+	if kind == nil {
+		version := cached[s.late]
+		if version == "" {
+			return // it is attached when the kind appears
+		}
+		kind = lateObject(s.late.WithVersion(version))
+	}
+	if err := source.Kind(objects, kind, s.handler).Start(ctx, s.queue); err != nil {
 		// Only a nil argument can be the cause.
 		logf.FromContext(ctx).Error(err, "Could not attach to the cache", "kind", fmt.Sprintf("%T", s.kind))
 	}
@@ -33,14 +44,23 @@ func (s *subscription) start(ctx context.Context, objects cache.Cache) {
 // Source gives a controller the events of one of Options.Kinds from every namespace that is served, now and later.
 // For a namespace that begins to be served all its objects arrive as created.
 func (r *Registry) Source(kind client.Object, h handler.EventHandler) source.Source {
+	return r.subscribe(subscription{kind: kind, handler: h})
+}
+
+// LateSource does the same for a kind of Options.Late, from when the cluster has it.
+func (r *Registry) LateSource(kind schema.GroupKind, h handler.EventHandler) source.Source {
+	return r.subscribe(subscription{late: kind, handler: h})
+}
+
+func (r *Registry) subscribe(s subscription) source.Source {
 	return source.Func(func(_ context.Context, queue Queue) error {
-		s := &subscription{kind: kind, handler: h, queue: queue}
+		s.queue = queue
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.subscriptions = append(r.subscriptions, s)
+		r.subscriptions = append(r.subscriptions, &s)
 		for _, e := range r.engagements {
 			if e.attach != nil {
-				e.attach(s)
+				e.attach(&s)
 			}
 		}
 		return nil

@@ -1,0 +1,191 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// LateKind is a kind whose CRD a cluster may lack, or get while the operator runs.
+type LateKind struct {
+	schema.GroupKind
+	// Versions are those that will do, the best first.
+	Versions []string
+}
+
+// NotInstalledError says that the cluster lacks a kind.
+type NotInstalledError struct {
+	LateKind
+}
+
+// Error tells the platform admin what to install.
+func (e *NotInstalledError) Error() string {
+	return fmt.Sprintf("the cluster has no kind %s of group %s (%s): its CRD must be installed", e.Kind, e.Group, strings.Join(e.Versions, " or "))
+}
+
+// How often the API server is asked which kinds it has: often while one is lacking, since a platform admin who has installed it
+// waits for it; else only to notice that one was removed.
+const (
+	askWhileLacking = 30 * time.Second
+	askWhileAllHere = 5 * time.Minute
+	askAfterFailure = 3 * time.Second
+)
+
+// LateKinds knows which late kinds the cluster has. It asks for the versions that they are in, which every account may; it reads no CRDs.
+type LateKinds struct {
+	kinds     []LateKind
+	discovery discovery.ServerResourcesInterface
+
+	mu       sync.RWMutex
+	known    bool // whether the API server has answered yet
+	versions map[schema.GroupKind]string
+	onChange []func()
+}
+
+// NewLateKinds makes a LateKinds that knows nothing yet. The Registry that it is given to keeps it up to date.
+func NewLateKinds(server discovery.ServerResourcesInterface, kinds []LateKind) *LateKinds {
+	return &LateKinds{kinds: kinds, discovery: server, versions: map[schema.GroupKind]string{}}
+}
+
+// Version gives the version of a kind that the cluster has, and a *NotInstalledError when it has none.
+func (l *LateKinds) Version(kind schema.GroupKind) (string, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if !l.known {
+		return "", errors.New("it is not known yet which kinds the cluster has")
+	}
+	if version := l.versions[kind]; version != "" {
+		return version, nil
+	}
+	for _, late := range l.kinds {
+		if late.GroupKind == kind {
+			return "", &NotInstalledError{LateKind: late}
+		}
+	}
+	return "", fmt.Errorf("nobody asks for kind %s", kind)
+}
+
+// IsLate says whether a kind is one of these.
+func (l *LateKinds) IsLate(kind schema.GroupKind) bool {
+	for _, late := range l.kinds {
+		if late.GroupKind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Notify registers a function that is called when what the cluster has has changed.
+func (l *LateKinds) Notify(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onChange = append(l.onChange, f)
+}
+
+// present are the kinds that the cluster has, with their versions.
+func (l *LateKinds) present() map[schema.GroupKind]string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	present := map[schema.GroupKind]string{}
+	for kind, version := range l.versions {
+		if version != "" {
+			present[kind] = version
+		}
+	}
+	return present
+}
+
+// learn asks until the API server has answered once.
+func (l *LateKinds) learn(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := l.ask()
+		if err == nil {
+			return
+		}
+		logf.FromContext(ctx).WithName("tenancy").Info("Could not ask which kinds the cluster has", "error", err.Error())
+		sleep(ctx, askAfterFailure)
+	}
+}
+
+// follow asks again and again.
+func (l *LateKinds) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := askWhileAllHere
+		if len(l.present()) < len(l.kinds) {
+			pause = askWhileLacking
+		}
+		sleep(ctx, wait.Jitter(pause, 0.2))
+		if err := l.ask(); err != nil && ctx.Err() == nil {
+			logf.FromContext(ctx).WithName("tenancy").Info("Could not ask which kinds the cluster has", "error", err.Error())
+		}
+	}
+}
+
+// ask asks once, for each version once, and tells of a change.
+func (l *LateKinds) ask() error {
+	served := map[schema.GroupVersion]map[string]bool{}
+	versions := map[schema.GroupKind]string{}
+	for _, late := range l.kinds {
+		for _, version := range late.Versions {
+			gv := schema.GroupVersion{Group: late.Group, Version: version}
+			if served[gv] == nil {
+				kinds, err := l.kindsIn(gv)
+				if err != nil {
+					return err
+				}
+				served[gv] = kinds
+			}
+			if served[gv][late.Kind] {
+				versions[late.GroupKind] = version
+				break
+			}
+		}
+	}
+	l.mu.Lock()
+	changed := !l.known
+	for _, late := range l.kinds {
+		changed = changed || l.versions[late.GroupKind] != versions[late.GroupKind]
+	}
+	l.known, l.versions = true, versions
+	told := l.onChange
+	l.mu.Unlock()
+	if changed {
+		for _, f := range told {
+			f()
+		}
+	}
+	return nil
+}
+
+func (l *LateKinds) kindsIn(gv schema.GroupVersion) (map[string]bool, error) {
+	list, err := l.discovery.ServerResourcesForGroupVersion(gv.String())
+	if apierrors.IsNotFound(err) {
+		return map[string]bool{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]bool{}
+	for i := range list.APIResources {
+		kinds[list.APIResources[i].Kind] = true
+	}
+	return kinds, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
