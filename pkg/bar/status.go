@@ -1,0 +1,91 @@
+package bar
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
+	"github.com/controlee/controlee/pkg/provider"
+)
+
+// This file holds what a Bar's status becomes at each step, as pure functions.
+
+// recorded is the first status of a new Bar.
+func recorded(bar *v1alpha1.Bar) v1alpha1.BarStatus {
+	return status(bar, v1alpha1.PhasePending, bar.Status.Targets, v1alpha1.ReasonRecorded, "the load balancer was asked for and is about to be made")
+}
+
+// provisioning is the status before objects are made.
+func provisioning(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget) v1alpha1.BarStatus {
+	text := "the load balancer is being made"
+	if kept(targets) {
+		text += "; the old one answers until it is ready"
+	}
+	return status(bar, v1alpha1.PhaseProvisioning, targets, v1alpha1.ReasonProvisioning, text)
+}
+
+// releasing is the status of a Bar that is being taken away.
+func releasing(bar *v1alpha1.Bar) v1alpha1.BarStatus {
+	result := status(bar, v1alpha1.PhaseReleasing, bar.Status.Targets, v1alpha1.ReasonReleasing, "the load balancer is being taken away")
+	result.Addresses = nil
+	return result
+}
+
+// concluded is the status after an attempt, which came to an observation or to a refusal. parts are what is wanted, nil if that is not known.
+func concluded(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, parts []part, seen provider.Observation, refused *refusal) v1alpha1.BarStatus {
+	switch {
+	case refused != nil:
+		// What exists stays, and answers as it did.
+		return status(bar, v1alpha1.PhaseFailed, targets, refused.reason, refused.message)
+	case !seen.Ready:
+		result := status(bar, v1alpha1.PhaseProvisioning, targets, seen.Reason, seen.Message)
+		if len(keptBeside(targets, parts)) == 0 {
+			result.Addresses = seen.Addresses
+		}
+		return result
+	default:
+		result := status(bar, v1alpha1.PhaseReady, serving(targets, parts), seen.Reason, seen.Message)
+		result.Addresses = seen.Addresses
+		return result
+	}
+}
+
+// status changes the phase, the targets and the condition, and keeps the rest.
+func status(bar *v1alpha1.Bar, phase v1alpha1.BarPhase, targets []v1alpha1.BarTarget, reason, text string) v1alpha1.BarStatus {
+	result := *bar.Status.DeepCopy()
+	result.ObservedGeneration = bar.Generation
+	result.Phase = phase
+	result.Targets = targets
+	ready := metav1.ConditionFalse
+	if phase == v1alpha1.PhaseReady {
+		ready = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&result.Conditions, metav1.Condition{
+		Type: v1alpha1.BarReady, Status: ready, Reason: reason, Message: message.Shorten(text, message.MaxCondition), ObservedGeneration: bar.Generation,
+	})
+	return result
+}
+
+// kept says whether some of the targets have served and are not being deleted.
+func kept(targets []v1alpha1.BarTarget) bool {
+	return slices.ContainsFunc(targets, func(target v1alpha1.BarTarget) bool {
+		return target.Serving && target.State != v1alpha1.TargetDeleting
+	})
+}
+
+// keptBeside are the targets that have served and are kept until the wanted ones are ready.
+func keptBeside(targets []v1alpha1.BarTarget, parts []part) []v1alpha1.BarTarget {
+	return slices.DeleteFunc(superseded(targets, parts, true), func(target v1alpha1.BarTarget) bool { return !target.Serving })
+}
+
+// terminating says that an object of the wanted name must be gone before a new one can be made.
+func terminating(p *part) provider.Observation {
+	return provider.Observation{
+		Reason:  v1alpha1.ReasonTerminating,
+		Message: fmt.Sprintf("waiting until the old %s %s, which is being deleted, is gone", p.Object.GetKind(), p.Object.GetName()),
+	}
+}

@@ -1,0 +1,296 @@
+package bar
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/provider"
+	"github.com/controlee/controlee/pkg/retry"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+const (
+	// untilServed is how long a released Bar waits while it is not known whether its namespace can be served.
+	untilServed = 2 * time.Second
+	// untilGone is how long an object that is being deleted may take before it is looked at again, should its last event have been missed.
+	untilGone = time.Minute
+)
+
+// errStale says that the cache does not have the Bar as it is now.
+var errStale = errors.New("the Bar has changed meanwhile")
+
+// work is one Bar in hand.
+type work struct {
+	*Reconciler
+	bar     *v1alpha1.Bar      // as the API server has it, as far as is known
+	next    v1alpha1.BarStatus // what the status is to become
+	parts   []part             // what the provider wants; nil while that is not known
+	fresh   bool               // whether bar was written or read live in this reconcile
+	claimed bool               // whether it was asked whether the Bar may have what only one can have
+}
+
+func newWork(r *Reconciler, bar *v1alpha1.Bar) *work {
+	return &work{Reconciler: r, bar: bar, next: *bar.Status.DeepCopy()}
+}
+
+// write writes the status, if it differs, step by step where the table of phases has no direct way.
+func (w *work) write(ctx context.Context) error {
+	if equality.Semantic.DeepEqual(w.bar.Status, w.next) {
+		return nil
+	}
+	steps := way(w.bar.Status.Phase, w.next.Phase)
+	for _, phase := range steps[:max(len(steps)-1, 0)] {
+		between := *w.bar.Status.DeepCopy()
+		between.Phase = phase
+		if err := w.writeStatus(ctx, between); err != nil {
+			return err
+		}
+	}
+	if err := w.writeStatus(ctx, w.next); err != nil {
+		return err
+	}
+	w.next = *w.bar.Status.DeepCopy()
+	w.holdings.settle(w.bar)
+	return nil
+}
+
+// writeStatus carries the resource version: who acts on an old status would do again what has been undone since.
+func (w *work) writeStatus(ctx context.Context, status v1alpha1.BarStatus) error {
+	changed := w.bar.DeepCopy()
+	changed.Status = status
+	patch := client.MergeFromWithOptions(w.bar, client.MergeFromWithOptimisticLock{})
+	if err := w.Client.Status().Patch(ctx, changed, patch); err != nil {
+		return staleIfGone(err)
+	}
+	w.announce(w.bar, changed)
+	w.bar, w.fresh = changed, true
+	return nil
+}
+
+// confirm reads the Bar live, unless this reconcile has written it: nothing is made or deleted because of what a cache still holds.
+func (w *work) confirm(ctx context.Context) error {
+	if w.fresh {
+		return nil
+	}
+	live := &v1alpha1.Bar{}
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(w.bar), live); err != nil {
+		return staleIfGone(err)
+	}
+	if live.UID != w.bar.UID || live.ResourceVersion != w.bar.ResourceVersion {
+		return errStale
+	}
+	w.fresh = true
+	return nil
+}
+
+func staleIfGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return errStale
+	}
+	return err
+}
+
+// classOf reads the Bar's class.
+func (w *work) classOf(ctx context.Context) (*v1alpha1.BarClass, provider.Provider, error) {
+	name := w.bar.Spec.ClassName
+	class := &v1alpha1.BarClass{}
+	if err := w.Cache.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = provider.Refuse(v1alpha1.ReasonClassNotFound, "there is no BarClass %q: choose one that your platform offers", name)
+		}
+		return nil, nil, err
+	}
+	chosen, err := w.Providers.For(class)
+	return class, chosen, err
+}
+
+// read completes the wanted objects and finds the live ones: in the namespace's cache, and where that has none, at the API server.
+func (w *work) read(ctx context.Context, namespace *tenancy.Namespace, objects []provider.Object) ([]part, error) {
+	parts := make([]part, len(objects))
+	for i, object := range objects {
+		gvk := object.GroupVersionKind()
+		if w.Late.IsLate(gvk.GroupKind()) {
+			version, err := w.Late.Version(gvk.GroupKind())
+			if err != nil {
+				return nil, err
+			}
+			gvk.Version = version
+		}
+		parts[i] = newPart(w.bar, object, gvk)
+		live, err := w.newLive(gvk)
+		if err != nil {
+			return nil, err
+		}
+		key := client.ObjectKeyFromObject(parts[i].Object)
+		err = namespace.Get(ctx, key, live)
+		if notCached := (*cache.ErrResourceNotCached)(nil); apierrors.IsNotFound(err) || errors.As(err, &notCached) {
+			err = client.IgnoreNotFound(w.Client.Get(ctx, key, live))
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts[i].live = live
+	}
+	return parts, nil
+}
+
+// newLive gives an empty object of a kind, as the caches hold it.
+func (w *work) newLive(gvk schema.GroupVersionKind) (client.Object, error) {
+	if !w.Client.Scheme().Recognizes(gvk) {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(gvk)
+		return object, nil
+	}
+	object, err := w.Client.Scheme().New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	live, ok := object.(client.Object)
+	if !ok {
+		return nil, errors.New(gvk.String() + " is no kind of object")
+	}
+	return live, nil
+}
+
+// plan writes down what is about to be made.
+func (w *work) plan(ctx context.Context, class *v1alpha1.BarClass) error {
+	targets := planned(w.next.Targets, w.parts, class, metav1.Now())
+	if equality.Semantic.DeepEqual(targets, w.next.Targets) {
+		return nil
+	}
+	w.next = provisioning(w.bar, targets)
+	return w.write(ctx)
+}
+
+// ensure makes or mends one object, and notes in the status to be that it exists.
+func (w *work) ensure(ctx context.Context, part *part) error {
+	if err := part.mustBeOurs(w.bar); err != nil {
+		return err
+	}
+	created := part.live.GetUID() == ""
+	if created {
+		if err := w.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	before := part.live.GetResourceVersion()
+	if err := w.Writer.EnsureControlled(ctx, controllerOf(w.bar), part.live, client.ApplyConfigurationFromUnstructured(part.Object)); err != nil {
+		return err
+	}
+	switch {
+	case created:
+		w.tell(eventCreated, part.Object.GetKind(), part.Object.GetName())
+	case part.live.GetResourceVersion() != before:
+		w.tell(eventUpdated, part.Object.GetKind(), part.Object.GetName())
+	}
+	w.next.Targets = applied(w.next.Targets, part, metav1.Now())
+	return nil
+}
+
+// retire marks targets for deletion, with the UID of what is to be deleted, and drops those that do not exist.
+func (w *work) retire(ctx context.Context, targets []v1alpha1.BarTarget) error {
+	for i := range targets {
+		live, err := w.readTarget(ctx, &targets[i])
+		if err != nil {
+			return err
+		}
+		var uid types.UID
+		if live != nil && (live.UID == targets[i].UID || isOurs(w.bar, live)) {
+			uid = live.UID
+		}
+		w.next.Targets = deleting(w.next.Targets, keyOf(&targets[i]), uid, metav1.Now())
+	}
+	return nil
+}
+
+// clear deletes what is marked for deletion, the last made first, and drops from the status what is gone.
+func (w *work) clear(ctx context.Context) error {
+	marked := marked(w.next.Targets)
+	if len(marked) == 0 {
+		return nil
+	}
+	if err := w.confirm(ctx); err != nil {
+		return err
+	}
+	for i := len(marked) - 1; i >= 0; i-- {
+		gone, err := w.deleteTarget(ctx, &marked[i])
+		if err != nil {
+			return err
+		}
+		if gone {
+			w.next.Targets = without(w.next.Targets, keyOf(&marked[i]))
+		}
+	}
+	return w.write(ctx)
+}
+
+// deleteTarget deletes one object by its UID, as it was just read, and tells whether it is gone.
+func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (bool, error) {
+	live, err := w.readTarget(ctx, target)
+	if err != nil || live == nil || live.UID != target.UID {
+		return err == nil, err
+	}
+	if !live.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	preconditions := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
+	if err := w.Client.Delete(ctx, live, preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		return false, err
+	}
+	w.tell(eventDeleted, target.Kind, target.Name)
+	// Another controller's finalizer, such as a cloud's, may hold it. Its last event brings the Bar back.
+	live, err = w.readTarget(ctx, target)
+	return err == nil && (live == nil || live.UID != target.UID), err
+}
+
+// readTarget reads an object live; nil if there is none, or no longer a kind of its name.
+func (w *work) readTarget(ctx context.Context, target *v1alpha1.BarTarget) (*metav1.PartialObjectMetadata, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: target.APIGroup, Version: target.Version, Kind: target.Kind})
+	err := w.Client.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, object)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// deleteBar deletes the Bar itself, exactly as it was last written.
+func (w *work) deleteBar(ctx context.Context) error {
+	if err := w.confirm(ctx); err != nil {
+		return err
+	}
+	preconditions := client.Preconditions{UID: &w.bar.UID, ResourceVersion: &w.bar.ResourceVersion}
+	if err := w.Client.Delete(ctx, w.bar, preconditions); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	w.holdings.forget(w.bar.Name)
+	return nil
+}
+
+// result says when to look again.
+func (w *work) result(refusal *refusal) reconcile.Result {
+	switch {
+	case refusal != nil && refusal.retryAfter > 0:
+		return reconcile.Result{RequeueAfter: retry.Jitter(refusal.retryAfter)}
+	case len(marked(w.next.Targets)) > 0:
+		return reconcile.Result{RequeueAfter: retry.Jitter(untilGone)}
+	default:
+		return reconcile.Result{}
+	}
+}
