@@ -109,7 +109,7 @@ func (w *work) classOf(ctx context.Context) (*v1alpha1.BarClass, provider.Provid
 	class := &v1alpha1.BarClass{}
 	if err := w.Cache.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
 		if apierrors.IsNotFound(err) {
-			err = provider.Refuse(v1alpha1.ReasonClassNotFound, "there is no BarClass %q: choose one that your platform offers", name)
+			err = provider.Refuse(v1alpha1.ReasonBarClassNotFound, "there is no BarClass %q: choose one that your platform offers", name)
 		}
 		return nil, nil, err
 	}

@@ -21,8 +21,6 @@ const (
 	// ReasonBackendNotResolved: the Gateway takes the route but cannot send its traffic on; the message says why.
 	ReasonBackendNotResolved = "BackendNotResolved"
 
-	// ReasonClassNotFound: there is no BarClass of the name. What exists stays.
-	ReasonClassNotFound = "ClassNotFound"
 	// ReasonProviderUnknown: this version of the operator has no provider of the type that the BarClass names.
 	ReasonProviderUnknown = "ProviderUnknown"
 	// ReasonKindNotInstalled: the cluster lacks a CRD that the BarClass needs.
