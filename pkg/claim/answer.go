@@ -1,0 +1,100 @@
+package claim
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
+)
+
+// Answer is what a tenant is told about a load balancer.
+type Answer struct {
+	// Word is a phase of a Bar, or a reason. Empty: there is nothing to say.
+	Word string
+	// Message says what is missing or wrong, and what to do about it.
+	Message string
+	// Addresses are where the load balancer answers.
+	Addresses []v1alpha1.BarAddress
+}
+
+// maxMessage is the length of a message in an annotation.
+const maxMessage = 1024
+
+// AnswerOf says what the tenant is told about a Bar.
+func AnswerOf(bar *v1alpha1.Bar) Answer {
+	if bar.Spec.Release {
+		return Answer{Word: string(v1alpha1.PhaseReleasing)}
+	}
+	answer := Answer{Word: string(bar.Status.Phase), Addresses: bar.Status.Addresses}
+	switch {
+	case bar.Status.Phase == "":
+		answer.Word = string(v1alpha1.PhasePending)
+	case bar.Status.ObservedGeneration < bar.Generation:
+		answer.Word = string(v1alpha1.PhaseProvisioning) // what the status says is of an earlier spec
+	case bar.Status.Phase != v1alpha1.PhaseReady:
+		if ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady); ready != nil && ready.Status != metav1.ConditionTrue {
+			answer.Message = ready.Message
+		}
+	}
+	return answer
+}
+
+// answerFor says what a source is told, given its Bar (nil: none) and why it does not get what it asks for, if so.
+func answerFor(bar *v1alpha1.Bar, r *refusal) Answer {
+	var answer Answer
+	if bar != nil {
+		answer = AnswerOf(bar)
+	}
+	if r != nil {
+		answer.Word, answer.Message = r.reason, r.message
+	}
+	return answer
+}
+
+// State is the value of the annotation bar-state.
+func (a Answer) State() string {
+	if a.Message == "" {
+		return a.Word
+	}
+	return a.Word + ": " + message.Shorten(a.Message, maxMessage)
+}
+
+// Address is the value of the annotation bar-address.
+func (a Answer) Address() string {
+	values := make([]string, len(a.Addresses))
+	for i, address := range a.Addresses {
+		values[i] = address.Value
+	}
+	return strings.Join(values, ",")
+}
+
+// ingress is the status of a Service whose class is a BarClass. Mode Proxy says that the addresses are for clients alone: nodes must not
+// take them for their own, since another Service has them.
+func (a Answer) ingress() (ingress []corev1.LoadBalancerIngress) {
+	for _, address := range a.Addresses {
+		if address.Type == v1alpha1.HostnameAddressType {
+			ingress = append(ingress, corev1.LoadBalancerIngress{Hostname: address.Value})
+		} else {
+			ingress = append(ingress, corev1.LoadBalancerIngress{IP: address.Value, IPMode: ptr.To(corev1.LoadBalancerIPModeProxy)})
+		}
+	}
+	return ingress
+}
+
+// refusals are the words for a source that does not get what it asks for.
+var refusals = []string{
+	v1alpha1.ReasonBarClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonOverLimit, v1alpha1.ReasonConflictingClasses,
+	v1alpha1.ReasonInvalidPorts, v1alpha1.ReasonUnsupportedSource, v1alpha1.ReasonRefused,
+}
+
+// Refusal reads the annotation bar-state of a source that does not get what it asks for.
+func Refusal(state string) (reason, message string, refused bool) {
+	reason, message, _ = strings.Cut(state, ": ")
+	return reason, message, slices.Contains(refusals, reason)
+}

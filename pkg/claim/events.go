@@ -1,0 +1,70 @@
+package claim
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
+)
+
+// Reasons of Events: those of the service controllers of cloud providers.
+const (
+	eventEnsuring = "EnsuringLoadBalancer"
+	eventEnsured  = "EnsuredLoadBalancer"
+	eventUpdated  = "UpdatedLoadBalancer"
+	eventFailed   = "SyncLoadBalancerFailed"
+	eventDeleting = "DeletingLoadBalancer"
+	eventDeleted  = "DeletedLoadBalancer"
+)
+
+// news are the two annotations of a source.
+type news struct{ state, address string }
+
+func (n news) word() string {
+	word, _, _ := strings.Cut(n.state, ": ")
+	return word
+}
+
+// announcement is what an Event says.
+type announcement struct{ kind, reason, note string }
+
+// announce tells the source of a change of its annotations.
+func (r *Reconciler) announce(source client.Object, before, after news) {
+	if a := announcementOf(before, after); a != nil {
+		r.recorder.Eventf(source, nil, a.kind, a.reason, "SyncLoadBalancer", "%s", message.Shorten(a.note, message.MaxEventNote))
+	}
+}
+
+// announcementOf chooses the Event for a change of the annotations, nil for one that is not worth one.
+func announcementOf(before, after news) *announcement {
+	was, is := before.word(), after.word()
+	switch v1alpha1.BarPhase(is) {
+	case v1alpha1.PhasePending, v1alpha1.PhaseProvisioning:
+		if was != string(v1alpha1.PhasePending) && was != string(v1alpha1.PhaseProvisioning) {
+			return &announcement{corev1.EventTypeNormal, eventEnsuring, "Ensuring load balancer"}
+		}
+	case v1alpha1.PhaseReady:
+		if was != is {
+			return &announcement{corev1.EventTypeNormal, eventEnsured, "Ensured load balancer at " + after.address}
+		}
+		if before.address != after.address {
+			return &announcement{corev1.EventTypeNormal, eventUpdated, "Updated load balancer, now at " + after.address}
+		}
+	case v1alpha1.PhaseReleasing:
+		if was != is {
+			return &announcement{corev1.EventTypeNormal, eventDeleting, "Deleting load balancer"}
+		}
+	case "":
+		if was == string(v1alpha1.PhaseReleasing) {
+			return &announcement{corev1.EventTypeNormal, eventDeleted, "Deleted load balancer"}
+		}
+	default: // Failed, or a refusal
+		if before.state != after.state {
+			return &announcement{corev1.EventTypeWarning, eventFailed, after.state}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/retry"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+// Namespaces knows which namespaces are served.
+type Namespaces interface {
+	// Lookup gives a namespace that is served now.
+	Lookup(name string) (*tenancy.Namespace, bool)
+	// Served gives all namespaces that are served now.
+	Served() []*tenancy.Namespace
+	// States says how far the namespaces of a Tenant are served.
+	States(tenant string) map[string]tenancy.State
+	// Suspect has the operator's access to a namespace checked again.
+	Suspect(name string)
+}
+
+// Reconciler brings the Bars of one kind of source in line with what the sources ask for.
+type Reconciler struct {
+	kind            kind
+	namespaces      Namespaces
+	systemNamespace string
+	cached          client.Reader // Bars, Tenants and BarClasses
+	direct          client.Client // reads and writes the API server
+	writer          apply.Writer
+	recorder        events.EventRecorder
+	limits          *limits
+}
+
+// Reconcile brings the Bar of one source up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, request)
+	return retry.Outcome(result, err, func() { r.namespaces.Suspect(request.Namespace) })
+}
+
+// reconcile reads the source and its Bar, computes what the source may have, makes, changes or releases the Bar, and tells the source.
+func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	bar, err := r.barOf(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	namespace, served := r.namespaces.Lookup(request.Namespace)
+	if !served {
+		r.limits.forget(r.kind.ref(request.NamespacedName))
+		return r.abandon(ctx, bar)
+	}
+	now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if now.spec == nil || bar != nil {
+		r.limits.forget(r.kind.ref(request.NamespacedName))
+	}
+	bar, refusal, err := r.ensure(ctx, now, bar)
+	if err != nil || now.source == nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.report(ctx, now.source, answerFor(bar, refusal)); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return refusal.result(), nil
+}
+
+// situation is what decides about a source's Bar.
+type situation struct {
+	source client.Object    // nil: gone
+	holder string           // the name of the Tenant that the namespace is served for
+	tenant *v1alpha1.Tenant // nil: it is gone, or no longer names the namespace
+	wish
+}
+
+// barOf gives the Bar of a source from the cache, or nil.
+func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alpha1.Bar, error) {
+	bar := &v1alpha1.Bar{}
+	err := r.cached.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: BarName(r.kind.name, source.Namespace, source.Name)}, bar)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if nameless(bar.Spec.SourceRef) != r.kind.ref(source) {
+		return nil, fmt.Errorf("Bar %s is that of another source, %+v: delete it", bar.Name, bar.Spec.SourceRef)
+	}
+	return bar, nil
+}
+
+// assess reads what decides about a source's Bar: from the caches, or, before something is taken away, from the API server.
+func (r *Reconciler) assess(ctx context.Context, sources, tenants client.Reader, tenant string, key client.ObjectKey) (situation, error) {
+	now := situation{holder: tenant}
+	var err error
+	if now.source, err = r.kind.read(ctx, sources, key); err != nil {
+		return now, err
+	}
+	if now.tenant, err = r.tenantOf(ctx, tenants, tenant, key.Namespace); err != nil || now.source == nil || now.tenant == nil {
+		return now, err
+	}
+	className, refusal := classOf(now.source)
+	if className == "" {
+		now.refusal = refusal
+		return now, nil
+	}
+	class := &v1alpha1.BarClass{}
+	err = r.cached.Get(ctx, client.ObjectKey{Name: className}, class)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return now, err
+	case err != nil:
+		class = nil
+	}
+	now.wish = wishOf(r.kind, now.source, className, class, now.tenant)
+	return now, nil
+}
+
+// tenantOf gives the Tenant that a namespace is served for, or nil when it no longer names the namespace.
+func (r *Reconciler) tenantOf(ctx context.Context, tenants client.Reader, name, namespace string) (*v1alpha1.Tenant, error) {
+	tenant := &v1alpha1.Tenant{}
+	if err := tenants.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: name}, tenant); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !tenant.DeletionTimestamp.IsZero() || !slices.Contains(tenant.Spec.Namespaces, namespace) {
+		return nil, nil
+	}
+	return tenant, nil
+}
+
+// abandon releases the Bar of a source in a namespace that is not served, if that is to stay so.
+func (r *Reconciler) abandon(ctx context.Context, bar *v1alpha1.Bar) (reconcile.Result, error) {
+	if bar == nil || bar.Spec.Release {
+		return reconcile.Result{}, nil
+	}
+	abandoned, again, err := r.abandoned(ctx, bar.Spec.SourceRef.Namespace)
+	if err != nil || !abandoned {
+		return reconcile.Result{RequeueAfter: again}, err
+	}
+	_, err = r.release(ctx, bar)
+	return reconcile.Result{}, err
+}
+
+// abandoned says what becomes of the Bars of a namespace that is not served, see fateOf. Yes is the API server's answer and not a cache's.
+func (r *Reconciler) abandoned(ctx context.Context, namespace string) (abandoned bool, again time.Duration, err error) {
+	for _, reader := range []client.Reader{r.cached, r.direct} {
+		tenants := &v1alpha1.TenantList{}
+		if err := reader.List(ctx, tenants, client.InNamespace(r.systemNamespace)); err != nil {
+			return false, 0, err
+		}
+		if abandoned, again = fateOf(namespace, tenants.Items, r.systemNamespace, r.namespaces.States, time.Now()); !abandoned {
+			return false, again, nil
+		}
+	}
+	return true, 0, nil
+}
+
+// result says when to look again. Room in a limit is an event; it is looked for now and then all the same.
+func (r *refusal) result() reconcile.Result {
+	if r != nil && (r.reason == v1alpha1.ReasonRefused || r.reason == v1alpha1.ReasonOverLimit) {
+		return reconcile.Result{RequeueAfter: retry.Jitter(retry.AfterRefusal)}
+	}
+	return reconcile.Result{}
+}

@@ -1,0 +1,142 @@
+package claim
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+// SweepOptions say how what is left behind is looked for.
+type SweepOptions struct {
+	// Interval is the time between two sweeps. The first is when the operator begins to lead.
+	Interval time.Duration
+	// DryRun only reports.
+	DryRun bool
+	// Late are the kinds of object that Bars are made into besides Services, where the cluster has them.
+	Late *tenancy.LateKinds
+}
+
+// sweep looks for what is left behind of events that nobody saw, both ways: Bars without a source, and objects of a Bar that is gone.
+type sweep struct {
+	options         SweepOptions
+	registry        *tenancy.Registry
+	reconcilers     map[v1alpha1.BarSourceKind]*Reconciler
+	systemNamespace string
+	cached          client.Reader // Bars
+	direct          client.Client
+}
+
+// barKind is how metrics and log lines name a Bar.
+const barKind = "Bar"
+
+// NeedLeaderElection says that the leader alone sweeps.
+func (s *sweep) NeedLeaderElection() bool { return true }
+
+// Start sweeps once all caches are filled, and then again and again until ctx is done.
+func (s *sweep) Start(ctx context.Context) error {
+	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithName("orphan-sweep").WithValues("dryRun", s.options.DryRun))
+	filled := func(context.Context) (bool, error) { return s.registry.Synced(nil) == nil, nil }
+	if err := wait.PollUntilContextCancel(ctx, time.Second, true, filled); err != nil {
+		return nil //nolint:nilerr // the operator ends
+	}
+	for {
+		s.run(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retry.Jitter(s.options.Interval)):
+		}
+	}
+}
+
+// run looks once. What cannot be decided now is left to the next time.
+func (s *sweep) run(ctx context.Context) {
+	found := &findings{dryRun: s.options.DryRun, left: map[string]int{barKind: 0}}
+	for _, bar := range s.bars(ctx) {
+		r := s.reconcilers[bar.Spec.SourceRef.Kind]
+		found.handle(ctx, barKind, bar,
+			func() (bool, error) { return r.hasNoSource(ctx, bar) },
+			func() error { _, err := r.release(ctx, bar); return err })
+	}
+	for _, kind := range s.objectKinds() {
+		found.left[kind.Kind] = 0
+		for _, namespace := range s.registry.Served() {
+			for _, object := range s.objects(ctx, namespace, kind) {
+				found.handle(ctx, kind.Kind, object,
+					func() (bool, error) { return s.hasNoBar(ctx, namespace, object) },
+					func() error { return s.remove(ctx, object) })
+			}
+		}
+	}
+	for kind, n := range found.left {
+		orphans.WithLabelValues(kind).Set(float64(n))
+	}
+}
+
+// findings counts, by kind, the orphans that one sweep leaves.
+type findings struct {
+	dryRun bool
+	left   map[string]int
+}
+
+// handle removes an object, if it is an orphan and not only to be reported.
+func (f *findings) handle(ctx context.Context, kind string, object client.Object, isOrphan func() (bool, error), remove func() error) {
+	log := logf.FromContext(ctx).WithValues("kind", kind, "namespace", object.GetNamespace(), "name", object.GetName(), "uid", object.GetUID())
+	orphan, err := isOrphan()
+	switch {
+	case err != nil:
+		log.Error(err, "Could not tell whether this is an orphan")
+		return
+	case !orphan:
+		return
+	case f.dryRun:
+		f.left[kind]++
+		log.Info("Found an orphan")
+		return
+	}
+	if err := remove(); err != nil {
+		f.left[kind]++
+		log.Error(err, "Could not remove an orphan")
+		return
+	}
+	orphansRemoved.WithLabelValues(kind).Inc()
+	log.Info("Removed an orphan")
+}
+
+// bars gives the Bars that are not being released.
+func (s *sweep) bars(ctx context.Context) (bars []*v1alpha1.Bar) {
+	list := &v1alpha1.BarList{}
+	if err := s.cached.List(ctx, list, client.InNamespace(s.systemNamespace)); err != nil {
+		logf.FromContext(ctx).Error(err, "Could not list Bars")
+	}
+	for i := range list.Items {
+		if !list.Items[i].Spec.Release {
+			bars = append(bars, &list.Items[i])
+		}
+	}
+	return bars
+}
+
+// hasNoSource says whether the source of a Bar is gone, or its namespace is no longer served. What a cache says is confirmed live.
+func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, error) {
+	ref := bar.Spec.SourceRef
+	namespace, served := r.namespaces.Lookup(ref.Namespace)
+	if !served {
+		abandoned, _, err := r.abandoned(ctx, ref.Namespace)
+		return abandoned, err
+	}
+	for _, reader := range []client.Reader{namespace, r.direct} {
+		source, err := r.kind.read(ctx, reader, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+		if err != nil || source != nil && source.GetUID() == ref.UID {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,107 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+// +kubebuilder:rbac:roleName=controlee-operator-tenant,groups="",resources=services,verbs=delete
+
+// objectKinds are the kinds of object that Bars are made into.
+func (s *sweep) objectKinds() []schema.GroupVersionKind {
+	return append(s.options.Late.Present(), corev1.SchemeGroupVersion.WithKind("Service"))
+}
+
+// objects gives the objects of a kind, in a namespace, that carry the label of a Bar.
+func (s *sweep) objects(ctx context.Context, namespace *tenancy.Namespace, kind schema.GroupVersionKind) (objects []client.Object) {
+	options := []client.ListOption{client.InNamespace(namespace.Name), client.HasLabels{v1alpha1.BarLabel}}
+	if kind.Group == corev1.GroupName {
+		services := &corev1.ServiceList{}
+		if err := namespace.List(ctx, services, options...); err != nil {
+			logf.FromContext(ctx).Error(err, "Could not list Services", "namespace", namespace.Name)
+		}
+		for i := range services.Items {
+			objects = append(objects, &services.Items[i])
+		}
+		return objects
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err := namespace.List(ctx, list, options...)
+	if notCached := (*cache.ErrResourceNotCached)(nil); err != nil && !errors.As(err, &notCached) { // a kind that has just come
+		logf.FromContext(ctx).Error(err, "Could not list objects", "namespace", namespace.Name, "kind", kind.Kind)
+	}
+	for i := range list.Items {
+		objects = append(objects, &list.Items[i])
+	}
+	return objects
+}
+
+// hasNoBar says whether an object was made for a Bar that is gone, or that no longer has it among its targets although it is settled.
+// Only an object that this operator can have made counts: controlled by a source, and labelled with the name that this source's Bar has.
+func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, object client.Object) (bool, error) {
+	k, owner, ok := controllerOf(object)
+	if !ok || !object.GetDeletionTimestamp().IsZero() {
+		return false, nil
+	}
+	key := client.ObjectKey{Namespace: namespace.Name, Name: owner.Name}
+	name := BarName(k.name, key.Namespace, key.Name)
+	if object.GetLabels()[v1alpha1.BarLabel] != name {
+		return false, nil
+	}
+	for _, reader := range []client.Reader{s.cached, s.direct} {
+		bar := &v1alpha1.Bar{}
+		err := reader.Get(ctx, client.ObjectKey{Namespace: s.systemNamespace, Name: name}, bar)
+		if client.IgnoreNotFound(err) != nil || err == nil && mayHave(bar, object) {
+			return false, client.IgnoreNotFound(err)
+		}
+		if err == nil {
+			continue
+		}
+		// A source that is about to get its Bar, such as one whose namespace is served again, gets its objects back with it.
+		r := s.reconcilers[k.name]
+		now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, key)
+		if err != nil || now.spec != nil && now.source.GetUID() == owner.UID && !r.limits.waits(k.ref(key)) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// mayHave says whether an object is one of a Bar's targets, or may become one: the Bar is not settled, and its controller may be
+// about to plan it or to take it away.
+func mayHave(bar *v1alpha1.Bar, object client.Object) bool {
+	settled := !bar.Spec.Release && bar.Status.ObservedGeneration == bar.Generation &&
+		(bar.Status.Phase == v1alpha1.PhaseReady || bar.Status.Phase == v1alpha1.PhaseFailed)
+	if !settled {
+		return true
+	}
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	return slices.ContainsFunc(bar.Status.Targets, func(t v1alpha1.BarTarget) bool {
+		return (kind == "" || t.Kind == kind) && t.Namespace == object.GetNamespace() && t.Name == object.GetName()
+	})
+}
+
+// remove deletes an object exactly as it was judged.
+func (s *sweep) remove(ctx context.Context, object client.Object) error {
+	uid, resourceVersion := object.GetUID(), object.GetResourceVersion()
+	err := s.direct.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
