@@ -3,7 +3,6 @@ package foo
 import (
 	"context"
 	"reflect"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
 )
 
 // Reasons of Events that say what the controller did.
@@ -24,16 +24,16 @@ const (
 // apply ensures one child and tells the Foo when that took a change. The Event does not refer to the child: with its ever new
 // resource version no two Events would be alike, and a fight over a field would be a flood of them instead of one series.
 func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.Object, want runtime.ApplyConfiguration) error {
-	reason, action := eventUpdated, "Update"
+	reason, verb := eventUpdated, "Update"
 	if live.GetUID() == "" {
-		reason, action = eventCreated, "Create"
+		reason, verb = eventCreated, "Create"
 	}
 	before := live.GetResourceVersion()
 	if err := r.Writer.Ensure(ctx, foo, live, want); err != nil {
 		return err
 	}
 	if live.GetResourceVersion() != before {
-		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, reason, action, "%s %s %s", reason, kindOf(live), live.GetName())
+		r.tell(foo, reason, verb, live)
 	}
 	return nil
 }
@@ -42,9 +42,16 @@ func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.O
 func (r *Reconciler) delete(ctx context.Context, foo *v1alpha1.Foo, live client.Object) error {
 	deleted, err := r.Writer.Delete(ctx, foo, live)
 	if deleted && err == nil {
-		r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, eventDeleted, "Delete", "Deleted %s %s", kindOf(live), live.GetName())
+		r.tell(foo, eventDeleted, "Delete", live)
 	}
 	return err
+}
+
+// tell tells the Foo what was done with a child. Events that differ in nothing but their note become one series, which keeps the
+// first note: so each kind of child has an action of its own.
+func (r *Reconciler) tell(foo *v1alpha1.Foo, reason, verb string, child client.Object) {
+	kind := kindOf(child)
+	r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, reason, verb+kind, "%s %s %s", reason, kind, child.GetName())
 }
 
 // announce tells of conditions that changed, on the Foo, once per change.
@@ -56,26 +63,11 @@ func (r *Reconciler) announce(foo *v1alpha1.Foo, before, after []metav1.Conditio
 		}
 		switch {
 		case condition.Type == v1alpha1.FooReady && condition.Status == metav1.ConditionTrue:
-			r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, condition.Reason, "Report", "%s", shorten(condition.Message, maxEventNote))
+			r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, condition.Reason, "Report", "%s", message.Shorten(condition.Message, message.MaxEventNote))
 		case condition.Type == v1alpha1.FooReady && isTrouble(condition.Reason):
-			r.Recorder.Eventf(foo, nil, corev1.EventTypeWarning, condition.Reason, "Report", "%s", shorten(condition.Message, maxEventNote))
+			r.Recorder.Eventf(foo, nil, corev1.EventTypeWarning, condition.Reason, "Report", "%s", message.Shorten(condition.Message, message.MaxEventNote))
 		}
 	}
-}
-
-// The API server refuses longer ones.
-const (
-	maxEventNote        = 1024
-	maxConditionMessage = 32768
-)
-
-// shorten cuts a text to at most limit bytes, at the end of a character, and marks the cut.
-func shorten(text string, limit int) string {
-	const mark = "…"
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }
 
 // isTrouble says whether a reason of Ready=False takes somebody to look into it.

@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
@@ -28,11 +28,13 @@ type Namespaces interface {
 // Reconciler brings what exists in line with what a Foo asks for.
 type Reconciler struct {
 	Namespaces Namespaces
-	BarClasses client.Reader // reads BarClasses from a cache
+	Bars       client.Reader // reads Bars from a cache
 	Client     client.Client // writes the status
 	Writer     apply.Writer  // writes the children
 	Recorder   events.EventRecorder
 	Settings   Settings
+	// SystemNamespace is where Bars are.
+	SystemNamespace string
 }
 
 // children are the live objects of a Foo's children; one that does not exist has no UID.
@@ -42,8 +44,14 @@ type children struct {
 	budget     policyv1.PodDisruptionBudget
 }
 
-// Reconcile brings one Foo up to date: read, compute, apply the difference, write the status if it differs.
+// Reconcile brings one Foo up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, request)
+	return retry.Outcome(result, err, func() { r.Namespaces.Suspect(request.Namespace) })
+}
+
+// reconcile reads, computes, applies the difference, and writes the status if it differs.
+func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	namespace, served := r.Namespaces.Lookup(request.Namespace)
 	if !served {
 		return reconcile.Result{}, nil // it comes back when the namespace is served again
@@ -60,18 +68,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	refusal, err := r.refusalOf(foo, r.ensure(ctx, foo, live))
+	refusal, err := refusalOf(r.ensure(ctx, foo, live))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	err = r.report(ctx, foo, live, refusal)
-	if lacksRight(err) {
-		r.Namespaces.Suspect(foo.Namespace)
-	}
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: jitter(firstRetry)}, nil // the cache lags behind; no reason to complain
-	}
-	return refusal.result(), client.IgnoreNotFound(err)
+	return refusal.result(), client.IgnoreNotFound(r.report(ctx, foo, live, refusal))
 }
 
 // read takes the children from the namespace's cache.

@@ -2,7 +2,6 @@ package foo
 
 import (
 	"context"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -17,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
@@ -51,6 +51,8 @@ func Rights() []authorizationv1.ResourceAttributes {
 type Options struct {
 	// Client reads and writes the API server directly, without a cache.
 	Client client.Client
+	// SystemNamespace is where Bars are.
+	SystemNamespace string
 	// Workers is the number of Foos that are reconciled at the same time.
 	Workers  int
 	Settings Settings
@@ -60,14 +62,16 @@ type Options struct {
 func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Options) error {
 	c, err := controller.New("foo", mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
-		RateLimiter:             newRateLimiter(),
+		RateLimiter:             retry.NewRateLimiter(),
 		Reconciler: &Reconciler{
 			Namespaces: registry,
-			BarClasses: mgr.GetCache(),
+			Bars:       mgr.GetCache(),
 			Client:     options.Client,
 			Writer:     apply.Writer{Client: options.Client, FieldManager: FieldManager},
 			Recorder:   mgr.GetEventRecorder(FieldManager),
 			Settings:   options.Settings,
+
+			SystemNamespace: options.SystemNamespace,
 		},
 	})
 	if err != nil {
@@ -78,7 +82,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	if err := c.Watch(registry.Source(&v1alpha1.Foo{}, &handler.EnqueueRequestForObject{})); err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.BarClass{}, handler.TypedEnqueueRequestsFromMapFunc(foosOfClass(registry)))); err != nil {
+	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Bar{}, handler.TypedEnqueueRequestsFromMapFunc(fooOfBar))); err != nil {
 		return err
 	}
 	// A child has its Foo's name, and so has a foreign object that is in the way of one: the Foo is told when it goes.
@@ -93,9 +97,3 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 func sameName(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
 }
-
-// Delays between two tries of one Foo after a passing error, doubled from first to last.
-const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 2 * time.Minute
-)

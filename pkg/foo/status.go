@@ -3,6 +3,7 @@ package foo
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
 )
 
 // report writes the status, if it differs, and announces the conditions that changed.
 func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *children, refusal *refusal) error {
-	exposed, err := r.exposed(ctx, foo)
+	exposed, err := r.exposed(ctx, foo, &live.deployment)
 	if err != nil {
 		return err
 	}
@@ -37,9 +39,9 @@ func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *childr
 	return nil
 }
 
-// desireStatus says what a Foo's status is, given its Deployment, the condition Exposed (nil without a load balancer), and
+// desireStatus says what a Foo's status is, given its Deployment, how it is exposed (nil without a load balancer), and
 // what the API server refused, if anything.
-func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *metav1.Condition, refusal *refusal) v1alpha1.FooStatus {
+func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *exposure, refusal *refusal) v1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation
 	status.Selector = k8slabels.SelectorFromSet(selector(foo)).String()
@@ -51,17 +53,18 @@ func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *met
 	}
 
 	ready, progressing := conditions(deployment, refusal)
-	for _, condition := range []metav1.Condition{ready, progressing} {
-		condition.ObservedGeneration = foo.Generation
-		condition.Message = shorten(condition.Message, maxConditionMessage)
-		meta.SetStatusCondition(&status.Conditions, condition)
-	}
+	now := []metav1.Condition{ready, progressing}
+	status.Address = ""
 	if exposed == nil {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.FooExposed)
-		status.Address = ""
 	} else {
-		exposed.ObservedGeneration = foo.Generation
-		meta.SetStatusCondition(&status.Conditions, *exposed)
+		now = append(now, exposed.condition)
+		status.Address = exposed.address
+	}
+	for _, condition := range now {
+		condition.ObservedGeneration = foo.Generation
+		condition.Message = message.Shorten(condition.Message, message.MaxCondition)
+		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
 }
@@ -80,12 +83,18 @@ func conditions(deployment *appsv1.Deployment, refusal *refusal) (ready, progres
 	want, now := ptr.Deref(deployment.Spec.Replicas, 1), deployment.Status
 	failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
 	switch {
+	case !deployment.DeletionTimestamp.IsZero():
+		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, beingDeleted(deployment)
 	case now.ObservedGeneration < deployment.Generation:
 		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, "the Deployment's controller has not seen the present spec yet"
 	case failure != nil && failure.Status == corev1.ConditionTrue:
 		ready.Reason, ready.Message = v1alpha1.ReasonReplicaFailure, failure.Message
 	case progressing.Status == metav1.ConditionFalse:
 		ready.Reason, ready.Message = progressing.Reason, progressing.Message
+	case deployment.Spec.Paused && (now.UpdatedReplicas < want || now.Replicas > now.UpdatedReplicas):
+		ready.Reason, ready.Message = v1alpha1.ReasonProgressing,
+			fmt.Sprintf("the Deployment is paused: `kubectl rollout resume deployment/%s` lets it go on; %d of %d Pods run the present spec",
+				deployment.Name, now.UpdatedReplicas, want)
 	case now.UpdatedReplicas < want:
 		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d Pods run the present spec", now.UpdatedReplicas, want)
 	case now.Replicas > now.UpdatedReplicas:
@@ -98,6 +107,15 @@ func conditions(deployment *appsv1.Deployment, refusal *refusal) (ready, progres
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1alpha1.ReasonAvailable, fmt.Sprintf("all %d Pods are ready", want)
 	}
 	return ready, progressing
+}
+
+// beingDeleted says what a Deployment that is being deleted waits for: the next one of its name cannot be made before it is gone.
+func beingDeleted(deployment *appsv1.Deployment) string {
+	if len(deployment.Finalizers) == 0 {
+		return "the Deployment is being deleted; it is made anew when it is gone"
+	}
+	return fmt.Sprintf("the Deployment is being deleted and held by the finalizers %s; it is made anew when whoever set them removes them",
+		strings.Join(deployment.Finalizers, ", "))
 }
 
 // rollout mirrors the Deployment's condition Progressing.

@@ -3,7 +3,6 @@ package foo
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -151,12 +150,11 @@ func TestDesireStatus(t *testing.T) {
 		}
 	})
 	t.Run("Exposed", func(t *testing.T) {
-		exposed := &metav1.Condition{Type: v1alpha1.FooExposed, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonBarPending}
+		exposed := &exposure{condition: metav1.Condition{Type: v1alpha1.FooExposed, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonBarPending}, address: "192.0.2.1"}
 		with := object()
 		with.Status = desireStatus(foo, rolledOut(1), exposed, nil)
-		with.Status.Address = "192.0.2.1"
-		if meta.FindStatusCondition(with.Status.Conditions, v1alpha1.FooExposed) == nil {
-			t.Fatal("no condition Exposed")
+		if meta.FindStatusCondition(with.Status.Conditions, v1alpha1.FooExposed) == nil || with.Status.Address != "192.0.2.1" {
+			t.Fatalf("not exposed: %+v", with.Status)
 		}
 		without := desireStatus(with, rolledOut(1), nil, nil)
 		if meta.FindStatusCondition(without.Conditions, v1alpha1.FooExposed) != nil || without.Address != "" {
@@ -177,15 +175,4 @@ func TestDesireStatus(t *testing.T) {
 			t.Errorf("a status that is written once would be written again: -first +second\n%s", diff)
 		}
 	})
-}
-
-func TestShorten(t *testing.T) {
-	long := strings.Repeat("é", 1000)
-	got := shorten(long, 101)
-	if len(got) > 101 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
-		t.Errorf("got %d bytes, valid %v: %q", len(got), utf8.ValidString(got), got)
-	}
-	if got := shorten("short", 5); got != "short" {
-		t.Errorf("got %q", got)
-	}
 }
