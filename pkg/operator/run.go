@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -47,7 +48,15 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.QPS = -1
 
-	mgr, err := o.newManager(restConfig, log)
+	lock, err := leader.NewLock(restConfig, leader.Options{
+		Namespace: o.SystemNamespace, PodName: o.PodName, PodUID: o.PodUID,
+		Timings: o.LeaderElection, Log: log.WithName("leader"),
+	})
+	if err != nil {
+		return err
+	}
+	lock.WatchRefusals(restConfig)
+	mgr, err := o.newManager(restConfig, lock, log)
 	if err != nil {
 		return err
 	}
@@ -78,14 +87,33 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	if err := mgr.AddReadyzCheck("caches", registry.Synced); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return start(ctx, mgr, lock)
 }
 
-func (o *Options) newManager(restConfig *rest.Config, log logr.Logger) (ctrl.Manager, error) {
-	lock, err := leader.NewLock(restConfig, o.SystemNamespace, leader.Identity(o.PodName, o.PodUID), o.LeaderElection)
-	if err != nil {
-		return nil, err
+// start runs the manager until ctx is done or the Lease is lost. Then it does not wait for the manager: what this process
+// still had in hand is no longer its to finish.
+func start(ctx context.Context, mgr ctrl.Manager, lock *leader.Lock) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go lock.Run(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	var err error
+	select {
+	case err = <-lock.Lost():
+		cancel()
+	case err = <-ended:
+		// controller-runtime's words for a renew deadline that passed.
+		if err == nil || !strings.Contains(err.Error(), "leader election lost") {
+			return err
+		}
+		err = fmt.Errorf("the Lease could not be renewed within the renew deadline: %w", err)
 	}
+	lock.Explain(err)
+	return err
+}
+
+func (o *Options) newManager(restConfig *rest.Config, lock *leader.Lock, log logr.Logger) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: NewScheme(),
 		Logger: log,

@@ -77,6 +77,7 @@ func TestOperatorHasNoRightsElsewhere(t *testing.T) {
 
 	t.Run("what is granted by name", func(t *testing.T) {
 		lease := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+		fence := schema.GroupResource{Group: "controlee.dev", Resource: "fences"}
 		binding := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"}
 		for _, c := range []struct {
 			resource        schema.GroupResource
@@ -84,9 +85,11 @@ func TestOperatorHasNoRightsElsewhere(t *testing.T) {
 			want            string
 			reason          string
 		}{
-			{lease, systemNamespace, "controlee", "get update", "its own Lease, which the chart made"},
+			{lease, systemNamespace, "controlee", "get list watch create update", "its own Lease, which the chart made"},
 			{lease, systemNamespace, "another", "", "somebody else's Lease"},
 			{lease, metav1.NamespaceSystem, "controlee", "", "a Lease of another namespace"},
+			{fence, systemNamespace, "controlee", "get update", "its own Fence, which the chart made"},
+			{fence, systemNamespace, "another", "", "another Fence"},
 			{binding, "team-a", "controlee-operator", "list watch", "the RoleBinding that engages it"},
 			{binding, "team-a", "controlee-tenant-edit", "", "a RoleBinding of the team's"},
 			{binding, "not-a-tenant", "controlee-operator", "", "a namespace of no tenant"},

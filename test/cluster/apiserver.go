@@ -145,12 +145,16 @@ func (c *Cluster) apiServerFiles() (*apiServerFiles, error) {
 	if err != nil {
 		return nil, err
 	}
+	policy := auditPolicy
+	if c.options.AuditResponses {
+		policy = auditResponsesPolicy
+	}
 	return f, errors.Join(
 		os.WriteFile(f.authority, c.authority.pem, 0o600),
 		os.WriteFile(f.serverCertificate, certificate, 0o600),
 		os.WriteFile(f.serverKey, key, 0o600),
 		os.WriteFile(f.serviceAccountKey, serviceAccountKey, 0o600),
-		os.WriteFile(f.auditPolicy, []byte(auditPolicy), 0o600),
+		os.WriteFile(f.auditPolicy, []byte(policy), 0o600),
 	)
 }
 

@@ -20,6 +20,24 @@ rules:
 - level: Metadata
 `
 
+// auditResponsesPolicy logs besides, of requests that change something, what came of it.
+const auditResponsesPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: RequestResponse
+  verbs: [create, update, patch, delete]
+  resources:
+  - group: ""
+  - group: apps
+  - group: autoscaling
+  - group: policy
+  - group: controlee.dev
+  - group: coordination.k8s.io
+- level: Metadata
+`
+
 // AuditEvent is one line of the audit log.
 type AuditEvent struct {
 	auditv1.Event

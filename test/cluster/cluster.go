@@ -26,6 +26,8 @@ type Options struct {
 	Nodes int
 	// AuditLog makes the API servers log each request, see [Cluster.AuditEvents].
 	AuditLog bool
+	// AuditResponses adds to the log what the answers to writes were.
+	AuditResponses bool
 	// Progress is told when the programs are built first; default os.Stderr.
 	Progress io.Writer
 	// Dir is the folder for data, keys and logs; default a new one. Stop removes it, or, if it was there before, what

@@ -25,6 +25,8 @@ type Operator struct {
 	PodName string
 	// Binary is the operator's; default cmd/controlee, built on first use.
 	Binary string
+	// Server is the URL of the API server that it talks to; default [Cluster.APIServer].
+	Server string
 	// Args are added to the flags that the harness sets, and win over them.
 	Args []string
 	// Stderr gets the log as well as LogPath; may be nil.
@@ -50,6 +52,9 @@ func (c *Cluster) StartOperator(ctx context.Context, o Operator) (*OperatorProce
 	config, err := c.PodTokenConfig(ctx, o.Namespace, o.ServiceAccount, o.PodName)
 	if err != nil {
 		return nil, err
+	}
+	if o.Server != "" {
+		config.Host = o.Server
 	}
 	name := c.operatorName(o.PodName)
 	kubeconfig := filepath.Join(c.Dir, "run", name+".kubeconfig")

@@ -1,0 +1,187 @@
+package failover
+
+import (
+	"context"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/test/cluster"
+)
+
+// What can happen to a leader.
+var (
+	terminate = func(p *cluster.OperatorProcess) error { return p.Signal(syscall.SIGTERM) }
+	kill      = func(p *cluster.OperatorProcess) error { p.Kill(); return nil }
+	restart   = func(p *cluster.OperatorProcess) error { p.Kill(); return p.Start() }
+	pause     = func(p *cluster.OperatorProcess) error { return p.Signal(syscall.SIGSTOP) }
+)
+
+// The leader is told to stop, restarted in its Pod, killed for good, and paused past its lease, over and over, under load: no write of
+// an old one is accepted after the first one of its successor.
+func TestHandovers(t *testing.T) {
+	since := time.Now()
+	startLoad(t)
+	made := runSeries(t, defaults, startReplicas(t, 3, defaults), []*series{
+		{name: "SIGTERM", goal: time.Second, down: terminate, share: 2},
+		{name: "SIGKILL, restart in the same Pod", goal: 3 * time.Second, down: restart, share: 1},
+		{name: "SIGKILL for good", goal: 7500 * time.Millisecond, down: kill, share: .25},
+		{name: "SIGSTOP past the lease, then SIGCONT", goal: 7500 * time.Millisecond, down: pause, paused: true, share: .25},
+	})
+	verdict(t, since, made)
+}
+
+// The same at the fast setting.
+func TestHandoversAtTheFastSetting(t *testing.T) {
+	since := time.Now()
+	startLoad(t)
+	made := runSeries(t, fast, startReplicas(t, 3, fast), []*series{
+		{name: "SIGTERM", goal: time.Second, down: terminate, share: 1},
+		{name: "SIGKILL, restart in the same Pod", goal: 3 * time.Second, down: restart, share: .5},
+		{name: "SIGKILL for good", goal: 4500 * time.Millisecond, down: kill, share: 1},
+		{name: "SIGSTOP past the lease, then SIGCONT", goal: 4500 * time.Millisecond, down: pause, paused: true, share: 1},
+	})
+	verdict(t, since, made)
+}
+
+// The leader is on one API server and the next one on the other.
+func TestTwoAPIServers(t *testing.T) {
+	second, err := shared.AddAPIServer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := second.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	audit.servers = append(audit.servers, second)
+	since := time.Now()
+	startLoad(t)
+	made := runSeries(t, fast, startReplicas(t, 2, fast, shared.APIServer.URL, second.URL), []*series{
+		{name: "two API servers, SIGTERM", goal: time.Second, down: terminate, share: .5},
+		{name: "two API servers, SIGKILL for good", goal: 4500 * time.Millisecond, down: kill, share: .25},
+		{name: "two API servers, SIGSTOP, then SIGCONT", goal: 4500 * time.Millisecond, down: pause, paused: true, share: .5},
+	})
+	verdict(t, since, made)
+}
+
+// Without the fence the same pauses let an old leader write: the proof that the other tests can fail. The first stale write is enough.
+func TestWithoutTheFenceStaleWritesAreAccepted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := shared.UpgradeChart(ctx, release(false)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := shared.UpgradeChart(ctx, release(true)); err != nil {
+			t.Error(err)
+		}
+	})
+	since := time.Now()
+	startLoad(t)
+	all := startReplicas(t, 2, fast)
+	const most = 20
+	for n := 1; n <= most; n++ {
+		runSeries(t, fast, all, []*series{
+			{name: "without the fence, SIGSTOP, then SIGCONT", goal: 4500 * time.Millisecond, down: pause, paused: true},
+		})
+		if found := judge(t, since); len(found) > 0 {
+			note(t, "without the fence: %d stale writes accepted in %d pauses, such as\n%s", len(found), n, describe(found[:1]))
+			return
+		}
+	}
+	t.Fatalf("no stale write was accepted in %d pauses without the fence: the test does not show what the fence is for", most)
+}
+
+// verdict fails the test for each stale write that was accepted.
+func verdict(t *testing.T, since time.Time, made int) {
+	t.Helper()
+	found := judge(t, since)
+	note(t, "%d handovers: %d stale writes accepted, %d refused by the fence in all so far", made, len(found), audit.refused)
+	if len(found) > 0 {
+		t.Errorf("stale writes:\n%s", describe(found))
+	}
+}
+
+// runSeries makes the handovers of each kind, FAILOVER_N times its share, mixed at random, and reports them. It returns their number.
+func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
+	t.Helper()
+	var plan []*series
+	for _, kind := range kinds {
+		for range count(t, kind.share) {
+			plan = append(plan, kind)
+		}
+	}
+	rand.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
+	current, epoch := all.leading(t, 0, time.Minute)
+	for _, kind := range plan {
+		began := time.Now()
+		if err := kind.down(current); err != nil {
+			t.Fatal(err)
+		}
+		if kind.paused {
+			wakeUp(t, current)
+		}
+		next, nextEpoch := all.leading(t, epoch+1, time.Minute)
+		kind.handovers = append(kind.handovers, handover{began: began, epoch: nextEpoch})
+		if next != current {
+			waitEnded(t, current)
+		}
+		all.revive(t)
+		time.Sleep(300 * time.Millisecond) // the new leader writes what was left undone
+		current, epoch = next, nextEpoch
+		if latest, e := all.leading(t, epoch, time.Minute); e != epoch {
+			t.Errorf("%s: another change of leader, from epoch %d to %d, that nobody asked for", kind.name, epoch, e)
+			current, epoch = latest, e
+		}
+		if err := audit.read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	if err := audit.read(); err != nil {
+		t.Fatal(err)
+	}
+	report(t, set, kinds)
+	return len(plan)
+}
+
+// wakeUp lets a paused leader go on when another one has taken the Lease: at any moment from there until a little after that one has begun
+// to write.
+func wakeUp(t *testing.T, old *cluster.OperatorProcess) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		lease := &coordinationv1.Lease{}
+		err := admin.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: leader.LeaseName}, lease)
+		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") != leader.Identity(old.PodName, old.PodUID) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody took the Lease of %s: %v", old.PodName, err)
+		}
+	}
+	time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond) //nolint:gosec // any moment will do
+	if err := old.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitEnded waits until a leader that lost its Lease has ended.
+func waitEnded(t *testing.T, old *cluster.OperatorProcess) {
+	t.Helper()
+	select {
+	case <-old.Done():
+	case <-time.After(15 * time.Second):
+		t.Errorf("%s goes on although another replica leads", old.PodName)
+		old.Kill()
+	}
+}
