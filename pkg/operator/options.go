@@ -37,6 +37,15 @@ type Options struct {
 	FooWorkers int
 	// NodeLossToleration is how long a Foo's Pods stay bound to a lost node. Whole seconds.
 	NodeLossToleration time.Duration
+
+	// BarWorkers is the number of Bars that are reconciled at the same time.
+	BarWorkers int
+	// ClaimWorkers is the number of Deployments, and of Services, that are looked at at the same time for what they ask for.
+	ClaimWorkers int
+	// OrphanSweepInterval is the time between two sweeps for Bars without a source and objects without a Bar.
+	OrphanSweepInterval time.Duration
+	// OrphanSweepDryRun has the sweeps only report what they find.
+	OrphanSweepDryRun bool
 }
 
 // NewOptions gives the defaults, with the identity from the environment that the chart's Deployment sets.
@@ -52,6 +61,9 @@ func NewOptions() *Options {
 		HealthProbeBindAddress: ":8081",
 		FooWorkers:             8,
 		NodeLossToleration:     30 * time.Second,
+		BarWorkers:             8,
+		ClaimWorkers:           8,
+		OrphanSweepInterval:    10 * time.Minute,
 	}
 }
 
@@ -74,6 +86,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.FooWorkers, "foo-workers", o.FooWorkers, "number of Foos that are reconciled at the same time")
 	flags.DurationVar(&o.NodeLossToleration, "node-loss-toleration", o.NodeLossToleration,
 		"how long a Foo's Pods stay bound to a node that is not ready or not reachable; whole seconds")
+	flags.IntVar(&o.BarWorkers, "bar-workers", o.BarWorkers, "number of Bars that are reconciled at the same time")
+	flags.IntVar(&o.ClaimWorkers, "claim-workers", o.ClaimWorkers,
+		"number of Deployments, and of Services, that are looked at at the same time for the load balancer that they ask for")
+	flags.DurationVar(&o.OrphanSweepInterval, "orphan-sweep-interval", o.OrphanSweepInterval,
+		"time between two sweeps for Bars without a source and objects without a Bar; at least 1s")
+	flags.BoolVar(&o.OrphanSweepDryRun, "orphan-sweep-dry-run", o.OrphanSweepDryRun, "only report, in the log and in metrics, what the sweeps find")
 }
 
 // Validate checks all options and reports every fault at once. Each error names the flag and a valid value.
@@ -96,6 +114,15 @@ func (o *Options) Validate() error {
 	}
 	if o.NodeLossToleration < 0 || o.NodeLossToleration%time.Second != 0 {
 		errs = append(errs, fmt.Errorf("--node-loss-toleration %s must be whole seconds and not negative, for example 30s", o.NodeLossToleration))
+	}
+	if o.BarWorkers < 1 {
+		errs = append(errs, fmt.Errorf("--bar-workers %d must be at least 1, for example 8", o.BarWorkers))
+	}
+	if o.ClaimWorkers < 1 {
+		errs = append(errs, fmt.Errorf("--claim-workers %d must be at least 1, for example 8", o.ClaimWorkers))
+	}
+	if o.OrphanSweepInterval < time.Second {
+		errs = append(errs, fmt.Errorf("--orphan-sweep-interval %s must be at least 1s, for example 10m", o.OrphanSweepInterval))
 	}
 	return errors.Join(errs...)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -23,8 +25,14 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/bar"
+	"github.com/controlee/controlee/pkg/barclass"
+	"github.com/controlee/controlee/pkg/claim"
 	"github.com/controlee/controlee/pkg/foo"
 	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/pkg/provider"
+	"github.com/controlee/controlee/pkg/provider/gateway"
+	"github.com/controlee/controlee/pkg/provider/service"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
@@ -32,6 +40,12 @@ import (
 //
 // +kubebuilder:rbac:roleName=controlee-operator-metrics-auth,groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:roleName=controlee-operator-metrics-auth,groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// providers are what a BarClass can name.
+var providers = provider.Set{
+	v1alpha1.ServiceProvider: service.Provider{},
+	v1alpha1.GatewayProvider: gateway.Provider{},
+}
 
 // NewScheme knows all types that the operator reads and writes.
 func NewScheme() *runtime.Scheme {
@@ -64,22 +78,44 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(restConfig, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("discovery: %w", err)
+	}
+	late := tenancy.NewLateKinds(server, providers.Kinds())
 	registry := tenancy.NewRegistry(tenancy.Options{
 		Config:     restConfig,
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),
 		Mapper:     mgr.GetRESTMapper(),
 		Client:     direct,
-		Kinds:      foo.Kinds(),
-		Rights:     foo.Rights(),
-		Transform:  apply.KeepManagedFields(foo.FieldManager),
+		Kinds:      slices.Concat(foo.Kinds(), claim.Kinds(), bar.Kinds()),
+		Late:       late,
+		Rights:     slices.Concat(foo.Rights(), claim.Rights()),
+		Transform:  apply.KeepManagedFields(foo.FieldManager, bar.FieldManager),
 	})
 	if err := tenancy.SetupWithManager(mgr, registry, o.SystemNamespace); err != nil {
 		return fmt.Errorf("tenancy: %w", err)
 	}
 	settings := foo.Settings{NodeLossToleration: o.NodeLossToleration}
-	if err := foo.SetupWithManager(mgr, registry, foo.Options{Client: direct, Workers: o.FooWorkers, Settings: settings}); err != nil {
+	if err := foo.SetupWithManager(mgr, registry, foo.Options{
+		Client: direct, SystemNamespace: o.SystemNamespace, Workers: o.FooWorkers, Settings: settings,
+	}); err != nil {
 		return fmt.Errorf("foo controller: %w", err)
+	}
+	if err := claim.SetupWithManager(mgr, registry, claim.Options{
+		Client: direct, SystemNamespace: o.SystemNamespace, Workers: o.ClaimWorkers,
+		Sweep: claim.SweepOptions{Interval: o.OrphanSweepInterval, DryRun: o.OrphanSweepDryRun, Late: late},
+	}); err != nil {
+		return fmt.Errorf("claim controllers: %w", err)
+	}
+	if err := bar.SetupWithManager(mgr, registry, bar.Options{
+		Client: direct, Late: late, Providers: providers, SystemNamespace: o.SystemNamespace, Workers: o.BarWorkers,
+	}); err != nil {
+		return fmt.Errorf("bar controller: %w", err)
+	}
+	if err := barclass.SetupWithManager(mgr, direct, late, providers); err != nil {
+		return fmt.Errorf("barclass controller: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (l *LateKinds) present() map[schema.GroupKind]string {
 // learn asks until the API server has answered once.
 func (l *LateKinds) learn(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := l.ask()
+		err := l.Ask()
 		if err == nil {
 			return
 		}
@@ -124,14 +124,14 @@ func (l *LateKinds) follow(ctx context.Context) {
 			pause = askWhileLacking
 		}
 		sleep(ctx, wait.Jitter(pause, 0.2))
-		if err := l.ask(); err != nil && ctx.Err() == nil {
+		if err := l.Ask(); err != nil && ctx.Err() == nil {
 			logf.FromContext(ctx).WithName("tenancy").Info("Could not ask which kinds the cluster has", "error", err.Error())
 		}
 	}
 }
 
-// ask asks once, for each version once, and tells of a change.
-func (l *LateKinds) ask() error {
+// Ask asks once, for each version once, and tells of a change.
+func (l *LateKinds) Ask() error {
 	served := map[schema.GroupVersion]map[string]bool{}
 	versions := map[schema.GroupKind]string{}
 	for _, late := range l.kinds {
