@@ -116,17 +116,23 @@ func waitGone(t *testing.T, object client.Object) {
 // waitForEvent waits for an Event about a Foo.
 func waitForEvent(t *testing.T, foo *v1alpha1.Foo, kind, reason string) {
 	t.Helper()
+	waitForEventOf(t, foo, kind, reason)
+}
+
+// waitForEventOf waits for an Event about any object.
+func waitForEventOf(t *testing.T, object client.Object, kind, reason string) {
+	t.Helper()
 	eventually(t, wait, func(ctx context.Context) error {
 		events := &eventsv1.EventList{}
-		if err := admin.List(ctx, events, client.InNamespace(foo.Namespace)); err != nil {
+		if err := admin.List(ctx, events, client.InNamespace(object.GetNamespace())); err != nil {
 			return err
 		}
 		for i := range events.Items {
 			event := &events.Items[i]
-			if event.Regarding.UID == foo.UID && event.Reason == reason && event.Type == kind {
+			if event.Regarding.UID == object.GetUID() && event.Reason == reason && event.Type == kind {
 				return nil
 			}
 		}
-		return fmt.Errorf("no %s Event with reason %s about %s", kind, reason, foo.Name)
+		return fmt.Errorf("no %s Event with reason %s about %s", kind, reason, object.GetName())
 	})
 }

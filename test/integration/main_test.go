@@ -85,18 +85,22 @@ func release(tenants ...map[string]any) cluster.Chart {
 	}
 	return cluster.Chart{
 		Release: "controlee", Namespace: systemNamespace,
-		Values: map[string]any{"replicaCount": 0, "tenants": list},
+		Values: map[string]any{
+			"replicaCount": 0, "tenants": list,
+			"externalBarClasses": []any{nodePortClass, passingClass},
+			"lock":               map[string]any{"breakGlassGroups": []any{breakGlassGroup}},
+		},
 	}
 }
 
 // tenants are the tenants that all tests share: team-a and team-b for what one must not do to the other, and suite for the
 // namespaces of the tests.
 func tenants() []map[string]any {
-	return []map[string]any{
+	return append([]map[string]any{
 		newTenant("team-a", "team-a"),
 		newTenant("team-b", "team-b"),
 		newTenant("suite", "lifecycle", "drift", "conflict", "refused", "secured", "rollout", "scaling", "deletion", "failover", "quiet", "hostile"),
-	}
+	}, claimTenants()...)
 }
 
 // newTenant gives a tenant's values: its namespaces are made by the chart, and its group of the same name edits.

@@ -1,0 +1,297 @@
+package integration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+)
+
+var (
+	modelSpan = flag.Duration("model-span", time.Minute, "how long TestRandomSources changes sources")
+	modelSeed = flag.Uint64("model-seed", 20240229, "what TestRandomSources chooses by")
+)
+
+const (
+	modelNamespaces = 20
+	modelSources    = 200
+)
+
+func modelNamespace(i int) string { return fmt.Sprintf("model-%02d", i) }
+
+// modelTenants share the namespaces of the model: one may use one class, the other both.
+func modelTenants() []map[string]any {
+	var few, many []string
+	for i := range modelNamespaces {
+		if i < modelNamespaces/2 {
+			few = append(few, modelNamespace(i))
+		} else {
+			many = append(many, modelNamespace(i))
+		}
+	}
+	one, both := newTenant("model-one", few...), newTenant("model-both", many...)
+	both["allowedBarClasses"] = []any{internalClass, nodePortClass}
+	return []map[string]any{one, both}
+}
+
+// modelSource is a source as the model sees it.
+type modelSource struct {
+	service   bool
+	namespace string
+	name      string
+	exists    bool
+	class     string // asked for; empty: none
+	ports     []int32
+	pick      string // the annotation bar-port
+}
+
+// modelBar is what a source gets: where, of which class, with which ports.
+type modelBar struct {
+	Class string
+	Type  corev1.ServiceType
+	Ports []int32
+}
+
+// gets are the rules, once more and as plain as they can be.
+func (s *modelSource) gets() (modelBar, bool) {
+	few := s.namespace < modelNamespace(modelNamespaces/2)
+	if !s.exists || s.class != internalClass && (s.class != nodePortClass || few) {
+		return modelBar{}, false
+	}
+	ports := slices.Clone(s.ports)
+	if s.pick != "" {
+		ports = slices.DeleteFunc(ports, func(port int32) bool { return fmt.Sprint(port) != s.pick })
+	}
+	if len(ports) == 0 {
+		return modelBar{}, false
+	}
+	kind := corev1.ServiceTypeClusterIP
+	if s.class == nodePortClass {
+		kind = corev1.ServiceTypeNodePort
+	}
+	return modelBar{Class: s.class, Type: kind, Ports: ports}, true
+}
+
+// object makes what the API server is to have of the source.
+func (s *modelSource) object() client.Object {
+	if s.service {
+		return newService(s.namespace, s.name, "", func(service *corev1.Service) { s.apply(service) })
+	}
+	return newDeployment(s.namespace, s.name, "", func(d *appsv1.Deployment) { s.apply(d) })
+}
+
+func (s *modelSource) apply(object client.Object) {
+	askFor(object, s.class)
+	annotations := object.GetAnnotations()
+	delete(annotations, v1alpha1.BarPortAnnotation)
+	if s.pick != "" {
+		annotations[v1alpha1.BarPortAnnotation] = s.pick
+	}
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		container := &o.Spec.Template.Spec.Containers[0]
+		container.Ports = nil
+		for _, port := range s.ports {
+			container.Ports = append(container.Ports, corev1.ContainerPort{ContainerPort: port, Protocol: corev1.ProtocolTCP})
+		}
+	case *corev1.Service:
+		o.Spec.Ports = nil
+		for _, port := range s.ports {
+			o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", port), Port: port, TargetPort: intstr.FromInt32(port)})
+		}
+	}
+}
+
+// mutate changes the source at random, in the model.
+func (s *modelSource) mutate(random *rand.Rand) {
+	if !s.exists {
+		s.exists = true
+	}
+	switch random.IntN(6) {
+	case 0:
+		s.class = ""
+	case 1, 2:
+		s.class = []string{internalClass, nodePortClass}[random.IntN(2)]
+	case 3:
+		s.ports = [][]int32{{80}, {80, 443}, {443, 8080}}[random.IntN(3)]
+	case 4:
+		s.pick = []string{"", "80", "8080"}[random.IntN(3)]
+	case 5:
+		s.exists = false
+	}
+}
+
+// push brings a source of the API server to what the model says. recreate deletes it first, even if it exists and is wanted.
+func (s *modelSource) push(ctx context.Context, recreate bool) error {
+	object := s.object()
+	if recreate || !s.exists {
+		if err := admin.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil || !s.exists {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	for {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			fresh := s.object()
+			err = admin.Create(ctx, fresh)
+		} else if err == nil {
+			s.apply(object)
+			err = admin.Update(ctx, object)
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+}
+
+// Two hundred sources in twenty namespaces are made, changed, deleted and made again at random, and the operator is killed and started in
+// between. In the end there is exactly what the rules say, and nothing else.
+func TestRandomSources(t *testing.T) {
+	t.Logf("go test -run TestRandomSources -model-seed=%d -model-span=%s", *modelSeed, *modelSpan)
+	random := rand.New(rand.NewPCG(*modelSeed, 0))
+	needClass(t, nodePortClass)
+	sources := make([]*modelSource, modelSources)
+	for i := range sources {
+		sources[i] = &modelSource{
+			service: i%2 == 1, namespace: modelNamespace(i / 2 % modelNamespaces), name: fmt.Sprintf("s%d", i/(2*modelNamespaces)),
+			class: internalClass, ports: []int32{80},
+		}
+	}
+	t.Cleanup(func() {
+		for _, s := range sources {
+			_ = admin.Delete(context.Background(), s.object())
+		}
+	})
+
+	changes, kills := 0, 0
+	end, nextKill := time.Now().Add(*modelSpan), time.Now().Add(15*time.Second)
+	for time.Now().Before(end) {
+		s := sources[random.IntN(len(sources))]
+		s.mutate(random)
+		if err := s.push(t.Context(), random.IntN(10) == 0); err != nil {
+			t.Fatalf("change %d: %v", changes, err)
+		}
+		changes++
+		if time.Now().After(nextKill) {
+			leader := waitForLeader(t)
+			leader.Kill()
+			restart(t, leader)
+			kills++
+			nextKill = time.Now().Add(15 * time.Second)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	wanted := map[string]modelBar{}
+	for _, s := range sources {
+		if bar, ok := s.gets(); ok {
+			wanted[barKey(s.object()).Name] = bar
+		}
+	}
+	t.Logf("%d changes, %d kills; %d of %d sources get a load balancer", changes, kills, len(wanted), len(sources))
+	began := time.Now()
+	eventually(t, 2*time.Minute, func(ctx context.Context) error {
+		bars, err := modelBars(ctx)
+		if err != nil {
+			return err
+		}
+		services, err := modelServices(ctx)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(wanted, bars); diff != "" {
+			return fmt.Errorf("Bars, -model +cluster:\n%s", diff)
+		}
+		if diff := cmp.Diff(wanted, services); diff != "" {
+			return fmt.Errorf("Services, -model +cluster:\n%s", diff)
+		}
+		return nil
+	})
+	t.Logf("as the model says %s after the last change", time.Since(began).Round(time.Millisecond))
+	assertQuiet(t, 3*time.Second)
+}
+
+// modelBars gives the Bars of the model's tenants that are ready.
+func modelBars(ctx context.Context) (map[string]modelBar, error) {
+	list := &v1alpha1.BarList{}
+	if err := admin.List(ctx, list, client.InNamespace(systemNamespace)); err != nil {
+		return nil, err
+	}
+	bars := map[string]modelBar{}
+	for i := range list.Items {
+		bar := &list.Items[i]
+		if bar.Spec.Tenant != "model-one" && bar.Spec.Tenant != "model-both" {
+			continue
+		}
+		found := modelBar{Class: bar.Spec.ClassName, Type: corev1.ServiceType(bar.Status.Phase)}
+		if bar.Status.Phase == v1alpha1.PhaseReady && bar.Status.ObservedGeneration == bar.Generation {
+			found.Type = map[string]corev1.ServiceType{internalClass: corev1.ServiceTypeClusterIP, nodePortClass: corev1.ServiceTypeNodePort}[bar.Spec.ClassName]
+		}
+		for _, port := range bar.Spec.Ports {
+			found.Ports = append(found.Ports, port.Port)
+		}
+		bars[bar.Name] = found
+	}
+	return bars, nil
+}
+
+// modelServices gives the Services that were made for Bars, by the Bar's name. A second one of a Bar stands beside the first.
+func modelServices(ctx context.Context) (map[string]modelBar, error) {
+	list := &corev1.ServiceList{}
+	if err := admin.List(ctx, list, client.HasLabels{v1alpha1.BarLabel}); err != nil {
+		return nil, err
+	}
+	services := map[string]modelBar{}
+	for i := range list.Items {
+		service := &list.Items[i]
+		if service.Namespace < modelNamespace(0) || service.Namespace > modelNamespace(modelNamespaces) {
+			continue
+		}
+		found := modelBar{Class: internalClass, Type: service.Spec.Type}
+		if service.Spec.Type == corev1.ServiceTypeNodePort {
+			found.Class = nodePortClass
+		}
+		for _, port := range service.Spec.Ports {
+			found.Ports = append(found.Ports, port.Port)
+		}
+		name := service.Labels[v1alpha1.BarLabel]
+		if _, second := services[name]; second {
+			name += " (second)"
+		}
+		services[name] = found
+	}
+	return services, nil
+}
+
+// What the test above calls a rule is checked against what it is told to be.
+func TestModel(t *testing.T) {
+	few, many := modelNamespace(0), modelNamespace(modelNamespaces-1)
+	cases := map[string]struct {
+		source modelSource
+		gets   bool
+	}{
+		"Asks":           {modelSource{namespace: few, exists: true, class: internalClass, ports: []int32{80}}, true},
+		"Gone":           {modelSource{namespace: few, class: internalClass, ports: []int32{80}}, false},
+		"DoesNotAsk":     {modelSource{namespace: few, exists: true, ports: []int32{80}}, false},
+		"MayNot":         {modelSource{namespace: few, exists: true, class: nodePortClass, ports: []int32{80}}, false},
+		"May":            {modelSource{namespace: many, exists: true, class: nodePortClass, ports: []int32{80}}, true},
+		"PicksWhatIsNot": {modelSource{namespace: few, exists: true, class: internalClass, ports: []int32{80}, pick: "8080"}, false},
+	}
+	for name, tc := range cases {
+		if _, gets := tc.source.gets(); gets != tc.gets {
+			t.Errorf("%s: %v", name, gets)
+		}
+	}
+}
