@@ -73,6 +73,22 @@ func TestConditions(t *testing.T) {
 			deployment: rolledOut(2, func(d *appsv1.Deployment) { d.Generation = 3 }),
 			ready:      "False/Progressing", progressing: "True/Progressing", message: "has not seen the present spec",
 		},
+		"PausedHalfway": {
+			reason:     "Somebody has to resume it; waiting does not help.",
+			deployment: rolledOut(3, rolling, func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 1 }),
+			ready:      "False/Progressing", progressing: "True/Progressing", message: "kubectl rollout resume deployment/web",
+		},
+		"PausedWhenDone": {
+			reason:     "A pause that holds up nothing is nobody's business.",
+			deployment: rolledOut(3, func(d *appsv1.Deployment) { d.Spec.Paused = true }), ready: "True/Available", progressing: "True/RolloutComplete",
+		},
+		"BeingDeleted": {
+			reason: "It is made anew, unless somebody holds it.",
+			deployment: rolledOut(3, func(d *appsv1.Deployment) {
+				d.DeletionTimestamp, d.Finalizers = ptr.To(metav1.Now()), []string{"example.com/a", "example.com/b"}
+			}),
+			ready: "False/Progressing", progressing: "True/RolloutComplete", message: "held by the finalizers example.com/a, example.com/b",
+		},
 		"SomeUpdated": {
 			reason:     "Ready old Pods do not make the present spec ready.",
 			deployment: rolledOut(3, rolling, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }),

@@ -1,0 +1,81 @@
+package claim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+)
+
+func port(name string, number int32, protocol corev1.Protocol) v1alpha1.BarPort {
+	return v1alpha1.BarPort{Name: name, Port: number, Protocol: protocol}
+}
+
+func TestContainerPorts(t *testing.T) {
+	d := deployment()
+	d.Spec.Template.Spec.Containers = []corev1.Container{
+		{Ports: []corev1.ContainerPort{{Name: "dns", ContainerPort: 53, Protocol: corev1.ProtocolUDP}, {ContainerPort: 53}}},
+		{Ports: []corev1.ContainerPort{{Name: "again", ContainerPort: 53, Protocol: corev1.ProtocolTCP}, {Name: "dns", ContainerPort: 5353}}},
+	}
+	want := []v1alpha1.BarPort{port("dns", 53, "UDP"), port("", 53, "TCP"), port("dns", 5353, "TCP")}
+	if diff := cmp.Diff(want, containerPorts(d)); diff != "" {
+		t.Errorf("one port for each number and protocol of all containers, -want +got\n%s", diff)
+	}
+}
+
+func TestPick(t *testing.T) {
+	ports := []v1alpha1.BarPort{port("http", 80, "TCP"), port("dns", 53, "UDP"), port("", 53, "TCP")}
+	cases := map[string]struct {
+		reason  string
+		ports   []v1alpha1.BarPort
+		pick    string
+		want    []v1alpha1.BarPort
+		refused string // part of the message
+	}{
+		"All":        {reason: "Without a choice all are taken.", ports: ports, want: ports},
+		"ByName":     {reason: "A name picks one.", ports: ports, pick: "http", want: ports[:1]},
+		"ByNumber":   {reason: "A number picks the port of each protocol.", ports: ports, pick: "53", want: ports[1:]},
+		"None":       {reason: "What is offered is said.", ports: ports, pick: "https", refused: `"https", which is none of 80 (http), 53 (dns), 53`},
+		"NotANumber": {reason: "053 is no name and no number.", ports: ports, pick: "053", refused: "which is none of"},
+		"NoPorts":    {reason: "There is nothing to pick from.", pick: "80", refused: "has no ports"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, refusal := pick(tc.ports, tc.pick)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if (refusal != nil) != (tc.refused != "") || refusal != nil && !strings.Contains(refusal.message, tc.refused) {
+				t.Errorf("%s\nrefusal %+v", tc.reason, refusal)
+			}
+		})
+	}
+}
+
+func TestNameAll(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		ports  []v1alpha1.BarPort
+		want   []string
+	}{
+		"One":       {reason: "A single port needs no name.", ports: []v1alpha1.BarPort{port("", 80, "TCP")}, want: []string{""}},
+		"Named":     {reason: "Names of its own stay.", ports: []v1alpha1.BarPort{port("b", 80, "TCP"), port("a", 81, "TCP")}, want: []string{"b", "a"}},
+		"Unnamed":   {reason: "A name is made of what tells ports apart.", ports: []v1alpha1.BarPort{port("", 53, "TCP"), port("", 53, "UDP")}, want: []string{"tcp-53", "udp-53"}},
+		"Twice":     {reason: "Two containers may use one name; the first keeps it.", ports: []v1alpha1.BarPort{port("web", 80, "TCP"), port("web", 81, "TCP")}, want: []string{"web", "tcp-81"}},
+		"Collision": {reason: "Somebody may have that name already.", ports: []v1alpha1.BarPort{port("", 80, "TCP"), port("tcp-80", 81, "TCP")}, want: []string{"tcp-80x", "tcp-80"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range nameAll(tc.ports) {
+				got = append(got, p.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
