@@ -61,6 +61,7 @@ type Lock struct {
 	// Of the election loop alone:
 	lease    *coordinationv1.Lease // as last read or written
 	marks    metav1.ObjectMeta     // its labels and annotations
+	missing  time.Time             // since when there is none
 	previous previous              // whose the Lease was when it was last found to be free
 
 	mu      sync.Mutex
@@ -129,6 +130,9 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		if apierrors.IsNotFound(err) {
 			l.see(nil)
 			l.previous = previous{}
+			if l.missing.IsZero() {
+				l.missing = l.clock.Now()
+			}
 			return nil, nil, err // Create is next
 		}
 		if err != nil {
@@ -154,9 +158,16 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 }
 
+// patience is how long the Lease has to be missing before it is made again. When the release is removed, the rights go a moment before
+// the Lease does: one made in between would be in the way of the next installation.
+const patience = time.Second
+
 // Create makes the Lease again after somebody deleted it. It is an update without a resource version: the right to create by
 // name holds for that, and if another replica was faster the API server refuses it.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if since := l.clock.Since(l.missing); since < patience {
+		return fmt.Errorf("the Lease %s is missing; making it again in %s", l.Describe(), patience-since)
+	}
 	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: l.options.Namespace, Name: LeaseName,
 		Labels: l.marks.Labels, Annotations: l.marks.Annotations, // by these the chart knows its own
@@ -196,7 +207,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // see takes in a Lease that was read or written by the election loop.
 func (l *Lock) see(lease *coordinationv1.Lease) {
 	if l.lease = lease; lease != nil {
-		l.marks = lease.ObjectMeta
+		l.marks, l.missing = lease.ObjectMeta, time.Time{}
 	}
 	l.seen.see(lease)
 }

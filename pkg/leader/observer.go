@@ -12,7 +12,7 @@ import (
 
 // longestLease is the longest duration of a Lease that is believed: a replica of another version may have a longer one than this
 // replica, but a Lease that somebody wrote by hand must not keep everybody waiting for a day.
-const longestLease = time.Minute
+const longestLease = 30 * time.Second
 
 // observer remembers the Lease as this replica last saw it, and when it last saw it change, by this replica's own clock: the times
 // in the Lease are another machine's.

@@ -59,7 +59,7 @@ func TestObserverFree(t *testing.T) {
 		"HeldForADay": {
 			reason:    "A Lease that somebody wrote by hand must not stop everything.",
 			sights:    []sight{{lease: lease("1", "somebody", 24*60*60)}},
-			freeAfter: time.Minute,
+			freeAfter: 30 * time.Second,
 		},
 		"ShorterThanOurs": {
 			reason:    "The holder's own promise counts: it may be of a release with other periods.",

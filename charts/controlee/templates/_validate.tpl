@@ -8,6 +8,7 @@ client-side dry runs; there they pass.
 
 {{- define "controlee.validate" -}}
 {{- include "controlee.validateOneRelease" . -}}
+{{- include "controlee.validateNoLease" . -}}
 {{- include "controlee.validateOperator" . -}}
 {{- include "controlee.validateLeaderElection" . -}}
 {{- include "controlee.validateTenants" . -}}
@@ -24,6 +25,15 @@ Roles, Lease and policies have fixed names: a second release would share or over
 {{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
 {{- if and $name (or (ne $name .Release.Name) (ne $namespace .Release.Namespace)) -}}
 {{- fail (printf "Controlee is installed in this cluster already, as release %q in namespace %q, and one cluster holds one release: change that one (helm upgrade %s --namespace %s), or uninstall it first" $name $namespace $name $namespace) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Helm cannot take over a Lease, not even one of its own that was left over: the API server refuses the patch, in words that help nobody.
+*/}}
+{{- define "controlee.validateNoLease" -}}
+{{- if and .Release.IsInstall (lookup "coordination.k8s.io/v1" "Lease" .Release.Namespace "controlee") -}}
+{{- fail (printf "a Lease of an earlier installation was left over, and Helm cannot take it over: kubectl delete lease controlee --namespace %s" .Release.Namespace) -}}
 {{- end -}}
 {{- end -}}
 
