@@ -46,9 +46,7 @@ func TestAPIServerFaults(t *testing.T) {
 			line.delay.Store(0)
 		}},
 		{name: "API server restarted", do: func() {
-			if err := shared.APIServer.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			shared.APIServer.Kill()
 			if err := shared.APIServer.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -58,11 +56,10 @@ func TestAPIServerFaults(t *testing.T) {
 		}},
 	} {
 		_, before := all.leading(t, 0, time.Minute)
-		began := time.Now()
 		fault.do()
 		time.Sleep(10 * time.Second) // past any lease
 		_, after := all.leading(t, before, time.Minute)
-		note(t, "%-42s %d changes of leader, leading again or still after %s at most", fault.name, after-before, round(time.Since(began)))
+		note(t, "%-42s %d changes of leader", fault.name, after-before)
 		if fault.harmless && after != before {
 			t.Errorf("%s: %d changes of leader, want none", fault.name, after-before)
 		}

@@ -1,0 +1,170 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/leader"
+)
+
+// Somebody deletes the Lease: the leader makes it again, as the chart's, and nobody notices.
+func TestLeaseDeletedByHand(t *testing.T) {
+	all := startReplicas(t, 2, fast)
+	_, epoch := all.leading(t, 0, time.Minute)
+	before := readLease(t)
+	if err := admin.Delete(t.Context(), readLease(t)); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 15*time.Second, func() error {
+		lease := &coordinationv1.Lease{}
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(before), lease); err != nil {
+			return err
+		}
+		if lease.UID == before.UID || ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+			return fmt.Errorf("the Lease is still the old one, or nobody's: %+v", lease.Spec)
+		}
+		for key, value := range before.Labels {
+			if lease.Labels[key] != value {
+				return fmt.Errorf("label %s is %q, want %q: Helm would not know its Lease again", key, lease.Labels[key], value)
+			}
+		}
+		return nil
+	})
+	all.leading(t, epoch, time.Minute)
+	all.writes(t)
+}
+
+// Somebody takes the Lease for a day: the leader ends, and the replicas wait for half a minute, not for a day.
+func TestLeaseTakenByHand(t *testing.T) {
+	all := startReplicas(t, 2, fast)
+	old, epoch := all.leading(t, 0, time.Minute)
+	for {
+		lease := readLease(t)
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To("somebody"), ptr.To[int32](24*60*60)
+		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
+		if admin.Update(t.Context(), lease) == nil { // the leader renews it all the time
+			break
+		}
+	}
+	waitEnded(t, old)
+	if err := old.Wait(); err == nil {
+		t.Error("the leader exited with 0, as if it had been asked to")
+	}
+	all.revive(t)
+	all.leading(t, epoch+1, time.Minute)
+	all.writes(t)
+}
+
+// An upgrade and a rollback leave the Lease and the Fence as they are.
+func TestUpgradeLeavesTheLeaderAlone(t *testing.T) {
+	all := startReplicas(t, 2, defaults)
+	_, epoch := all.leading(t, 0, time.Minute)
+	chart := release(true)
+	chart.Values["log"] = map[string]any{"level": "debug"}
+	for _, next := range []func(context.Context) error{
+		func(ctx context.Context) error { return shared.UpgradeChart(ctx, chart) },
+		func(ctx context.Context) error { return shared.UpgradeChart(ctx, release(true)) },
+	} {
+		if err := next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, after := all.leading(t, epoch, time.Minute); after != epoch {
+			t.Errorf("epoch %d became %d", epoch, after)
+		}
+		all.writes(t)
+	}
+}
+
+// After the release is removed under running replicas and installed again, new ones lead, with a Fence that knows nothing. The old ones
+// have tokens of a ServiceAccount that is gone.
+func TestReinstall(t *testing.T) {
+	old := startReplicas(t, 2, fast)
+	old.leading(t, 0, time.Minute)
+	if err := shared.UninstallChart(t.Context(), release(true)); err != nil {
+		t.Fatal(err)
+	}
+	// They find neither the Lease nor rights, and must not have made a Lease again: Helm could not take it over.
+	time.Sleep(2 * time.Second)
+	if err := shared.InstallChart(t.Context(), release(true)); err != nil {
+		t.Fatal(err)
+	}
+	fresh := startReplicas(t, 2, fast)
+	fresh.leading(t, 1, time.Minute)
+	fresh.writes(t)
+	for _, replica := range old {
+		waitEnded(t, replica)
+	}
+}
+
+// A Lease that was left over is named before anything is made, with what to do.
+func TestLeftoverLease(t *testing.T) {
+	if err := shared.UninstallChart(t.Context(), release(true)); err != nil {
+		t.Fatal(err)
+	}
+	left := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: leader.LeaseName},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("gone_1"), LeaseDurationSeconds: ptr.To[int32](6)},
+	}
+	if err := admin.Create(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	err := shared.InstallChart(t.Context(), release(true))
+	if err == nil || !strings.Contains(err.Error(), "kubectl delete lease controlee --namespace "+systemNamespace) {
+		t.Errorf("got %v, want to be told to delete the Lease", err)
+	}
+	if err := admin.Delete(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.InstallChart(t.Context(), release(true)); err != nil {
+		t.Fatal(err)
+	}
+	all := startReplicas(t, 1, fast)
+	all.leading(t, 1, time.Minute)
+	all.writes(t)
+}
+
+// writes checks that the leader does its work: a Foo gets its Deployment.
+func (r replicas) writes(t *testing.T) {
+	t.Helper()
+	foo := &v1alpha1.Foo{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenantNamespace, GenerateName: "check-"},
+		Spec:       v1alpha1.FooSpec{Image: "registry.example/web:1"},
+	}
+	within(t, 30*time.Second, func() error { return admin.Create(t.Context(), foo) }) // the CRDs may be new
+	within(t, 30*time.Second, func() error {
+		return admin.Get(t.Context(), client.ObjectKeyFromObject(foo), &appsv1.Deployment{})
+	})
+}
+
+func readLease(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: leader.LeaseName}, lease); err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// within tries until it works; the last error is the test's.
+func within(t *testing.T, limit time.Duration, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %v", limit, err)
+		}
+	}
+}
