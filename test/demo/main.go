@@ -1,5 +1,5 @@
-// Command demo tells the story of a Foo on a real Kubernetes: two teams, an operator with two replicas, a Foo that is
-// applied, scaled, broken and repaired, and a leader that is killed.
+// Command demo tells two stories on a real Kubernetes, with two teams and an operator with two replicas: of a Foo that is
+// applied, scaled, broken and repaired, and of an ordinary Deployment that gets a load balancer. Then a leader is killed.
 //
 //	go run ./test/demo
 //

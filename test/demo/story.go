@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/test/demo/internal/tell"
 )
 
@@ -20,6 +21,9 @@ func (w *world) story() []tell.Step {
 		tell.Step{Title: "Team B is kept out", Run: w.keepOut},
 		tell.Step{Title: "Team A scales the Foo", Run: w.scaleFoo},
 		tell.Step{Title: "Somebody breaks it by hand, and it is repaired", Run: w.breakFoo},
+		tell.Step{Title: "Team A exposes an ordinary Deployment with one annotation", Run: w.exposeDeployment},
+		tell.Step{Title: "The Deployment goes, and its load balancer with it", Run: w.releaseDeployment},
+		tell.Step{Title: "Team A's next Foo asks for a load balancer", Run: w.exposeFoo},
 		tell.Step{Title: "The leader is killed, and the next one takes over", Run: w.killLeader},
 		tell.Step{Title: "The lost replica is replaced", Run: w.restoreReplica},
 	)
@@ -66,6 +70,8 @@ func (w *world) suggestions() []suggestion {
 		{w.teamA, []string{"apply", "-f", "examples/foo-autoscaled.yaml"}, "a Foo whose number of Pods follows its load"},
 		{w.teamA, []string{"patch", "foo", w.foo.Name, "--type=merge", `--patch={"spec":{"replicas":-1}}`}, "refused by the API server, with what to write instead"},
 		{w.teamA, []string{"get", "bars", "-n", systemNamespace}, "Forbidden: the system namespace is not the team's"},
+		{w.admin, []string{"delete", "bars", "--all", "-n", systemNamespace}, "refused even to the admin: Bars are the operator's"},
+		{w.teamA, []string{"annotate", "deployment", fooWithBar, v1alpha1.BarAddressAnnotation + "=203.0.113.66", "--overwrite"}, "put right before you have looked"},
 		{w.teamB, []string{"auth", "can-i", "--list", "-n", teamANamespace}, "what team B may do there: what everybody may, which is close to nothing"},
 		{w.admin, []string{"delete", "deployment", w.foo.Name, "-n", teamANamespace}, "it is back before you have looked"},
 		{w.admin, []string{"rollout", "restart", "deployment", operatorName, "-n", systemNamespace}, "new Pods for the operator, in order: the leader hands over"},

@@ -131,7 +131,7 @@ func (w *world) explain(ctx context.Context) {
 		for _, args := range [][]string{
 			{"get", "foos,deployments,poddisruptionbudgets,pods", "-n", teamANamespace},
 			{"describe", "foos", "-n", teamANamespace},
-			{"get", "deployments,pods,leases,tenants", "-n", systemNamespace},
+			{"get", "deployments,pods,leases,tenants,bars", "-n", systemNamespace},
 		} {
 			w.try(ctx, w.admin, args...) //nolint:errcheck // what it says is printed
 		}
