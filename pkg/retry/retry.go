@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/controlee/controlee/pkg/leader"
 )
 
 // Delays between two tries of one object after a passing error, doubled from First to Last.
@@ -55,9 +57,9 @@ func LacksRight(err error) bool {
 }
 
 // IsRefusal says whether the API server will refuse the same request again until something else changes: quota, a policy,
-// validation, size.
+// validation, size. What the fence refuses is not the object's fault: this replica no longer leads, or has just begun to.
 func IsRefusal(err error) bool {
-	return !LacksRight(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isTooLarge(err))
+	return !LacksRight(err) && !leader.IsFenced(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isTooLarge(err))
 }
 
 // IsTerminating says whether a namespace takes no new objects because it is being deleted.
