@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -34,9 +35,12 @@ func (r *Reconciler) ensure(ctx context.Context, now situation, bar *v1alpha1.Ba
 
 // keeps says whether a Bar stays: it is this very source's, for this tenant, and the source may have one.
 func (s situation) keeps(bar *v1alpha1.Bar) bool {
-	return s.source != nil && s.tenant != nil &&
-		bar.Spec.SourceRef.UID == s.source.GetUID() && bar.Spec.Tenant == s.tenant.Name &&
-		(s.spec != nil || s.refusal != nil && s.refusal.keep)
+	return s.entitles(bar.Spec.SourceRef.UID) && bar.Spec.Tenant == s.tenant.Name
+}
+
+// entitles says whether the source is the one with this UID, and may have a Bar, or keep one.
+func (s situation) entitles(uid types.UID) bool {
+	return s.source != nil && s.tenant != nil && s.source.GetUID() == uid && (s.spec != nil || s.refusal != nil && s.refusal.keep)
 }
 
 // create makes the Bar, if the tenant has room for it.

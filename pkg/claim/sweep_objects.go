@@ -62,19 +62,21 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, obje
 	if object.GetLabels()[v1alpha1.BarLabel] != name {
 		return false, nil
 	}
-	for _, reader := range []client.Reader{s.cached, s.direct} {
+	r := s.reconcilers[k.name]
+	for _, from := range []struct{ system, sources client.Reader }{{s.cached, namespace}, {s.direct, s.direct}} { // what the caches say is confirmed live
 		bar := &v1alpha1.Bar{}
-		err := reader.Get(ctx, client.ObjectKey{Namespace: s.systemNamespace, Name: name}, bar)
-		if client.IgnoreNotFound(err) != nil || err == nil && mayHave(bar, object) {
-			return false, client.IgnoreNotFound(err)
-		}
-		if err == nil {
+		err := from.system.Get(ctx, client.ObjectKey{Namespace: s.systemNamespace, Name: name}, bar)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return false, err
+		case err == nil && mayHave(bar, object):
+			return false, nil
+		case err == nil:
 			continue
 		}
 		// A source that is about to get its Bar, such as one whose namespace is served again, gets its objects back with it.
-		r := s.reconcilers[k.name]
-		now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, key)
-		if err != nil || now.spec != nil && now.source.GetUID() == owner.UID && !r.limits.waits(k.ref(key)) {
+		now, err := r.assess(ctx, from.sources, from.system, namespace.Tenant, key)
+		if err != nil || now.entitles(owner.UID) && !r.limits.waits(k.ref(key)) {
 			return false, err
 		}
 	}
