@@ -59,7 +59,8 @@ func LacksRight(err error) bool {
 // IsRefusal says whether the API server will refuse the same request again until something else changes: quota, a policy,
 // validation, size. What the fence refuses is not the object's fault: this replica no longer leads, or has just begun to.
 func IsRefusal(err error) bool {
-	return !LacksRight(err) && !leader.IsFenced(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isTooLarge(err))
+	return err != nil && !LacksRight(err) && !leader.IsFenced(err) &&
+		(apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isTooLarge(err))
 }
 
 // IsTerminating says whether a namespace takes no new objects because it is being deleted.

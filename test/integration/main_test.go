@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -69,7 +70,19 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return max(m.Run(), panics())
+}
+
+// panics gives 1 if an operator's log speaks of a panic: controllers recover, so that otherwise nobody might notice.
+func panics() (code int) {
+	for pod, process := range operators {
+		log, err := os.ReadFile(process.LogPath)
+		if err != nil || bytes.Contains(log, []byte("Observed a panic")) {
+			fmt.Fprintf(os.Stderr, "--- a panic in the log of %s, or no log: %v\n", pod, err)
+			code = 1
+		}
+	}
+	return code
 }
 
 func newClient(config *rest.Config) (client.WithWatch, error) {
