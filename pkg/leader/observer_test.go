@@ -147,7 +147,7 @@ func TestClockSkew(t *testing.T) {
 			leading, standing := testclock.NewFakeClock(began), testclock.NewFakeClock(began)
 			lock := &Lock{options: Options{Timings: DefaultTimings}, clock: leading, leading: true, renewed: began}
 			seen := newObserver(standing, DefaultTimings.LeaseDuration)
-			seen.see(lease("1", "a", int32(DefaultTimings.LeaseDuration/time.Second)))
+			seen.see(lease("1", "a", 6)) // the default
 
 			const step = 10 * time.Millisecond
 			var stopped, taken time.Duration

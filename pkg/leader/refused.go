@@ -28,7 +28,7 @@ func (l *Lock) WatchRefusals(config *rest.Config) {
 				return response, err
 			}
 			body, err := io.ReadAll(response.Body)
-			response.Body.Close() //nolint:errcheck,gosec // it was only read
+			response.Body.Close() //nolint:errcheck // it was only read
 			response.Body = io.NopCloser(bytes.NewReader(body))
 			if bytes.Contains(body, []byte(refusalMark)) {
 				metricRefused.Inc()

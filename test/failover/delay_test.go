@@ -41,7 +41,7 @@ func startSlowLine(t *testing.T, server string) *slowLine {
 			}
 			upstream, err := net.Dial("tcp", target.Host)
 			if err != nil {
-				client.Close() //nolint:errcheck,gosec // the API server is away
+				client.Close() //nolint:errcheck // the API server is away
 				continue
 			}
 			mu.Lock()
@@ -49,16 +49,16 @@ func startSlowLine(t *testing.T, server string) *slowLine {
 			mu.Unlock()
 			running.Go(func() { line.pass(upstream, client) })
 			running.Go(func() {
-				io.Copy(client, upstream)                     //nolint:errcheck,gosec // ends with the connection
-				errors.Join(client.Close(), upstream.Close()) //nolint:errcheck,gosec // one is closed already
+				io.Copy(client, upstream)                     //nolint:errcheck // ends with the connection
+				errors.Join(client.Close(), upstream.Close()) //nolint:errcheck // one is closed already
 			})
 		}
 	})
 	t.Cleanup(func() {
-		listener.Close() //nolint:errcheck,gosec // no more
+		listener.Close() //nolint:errcheck // no more
 		mu.Lock()
 		for _, connection := range open {
-			connection.Close() //nolint:errcheck,gosec // it may be closed already
+			connection.Close() //nolint:errcheck // it may be closed already
 		}
 		mu.Unlock()
 		running.Wait()
@@ -92,7 +92,7 @@ func (l *slowLine) pass(to, from net.Conn) {
 			break
 		}
 	}
-	errors.Join(to.Close(), from.Close()) //nolint:errcheck,gosec // one is closed already
+	errors.Join(to.Close(), from.Close()) //nolint:errcheck // one is closed already
 	for range pieces {                    // until the reader has ended
 	}
 }

@@ -169,7 +169,7 @@ func wakeUp(t *testing.T, old *cluster.OperatorProcess) {
 			t.Fatalf("nobody took the Lease of %s: %v", old.PodName, err)
 		}
 	}
-	time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond) //nolint:gosec // any moment will do
+	time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond)
 	if err := old.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -65,17 +65,17 @@ func changeSomething(ctx context.Context, n int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if n%5 == 0 {
-		object := source(rand.IntN(loadSources)) //nolint:gosec // only load
+		object := source(rand.IntN(loadSources))
 		patch := `{"metadata":{"annotations":{"` + v1alpha1.BarClassAnnotation + `":"internal"}}}`
-		if rand.IntN(2) == 0 { //nolint:gosec // only load
+		if rand.IntN(2) == 0 {
 			patch = `{"metadata":{"annotations":{"` + v1alpha1.BarClassAnnotation + `":null}}}`
 		}
-		admin.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch))) //nolint:errcheck,gosec // see above
+		admin.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch))) //nolint:errcheck // see above
 		return
 	}
-	foo := &v1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: tenantNamespace, Name: fmt.Sprintf("foo-%d", rand.IntN(loadFoos))}} //nolint:gosec // only load
+	foo := &v1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: tenantNamespace, Name: fmt.Sprintf("foo-%d", rand.IntN(loadFoos))}}
 	patch := fmt.Sprintf(`{"spec":{"image":"registry.example/web:%d"}}`, n)
-	admin.Patch(ctx, foo, client.RawPatch("application/merge-patch+json", []byte(patch))) //nolint:errcheck,gosec // see above
+	admin.Patch(ctx, foo, client.RawPatch("application/merge-patch+json", []byte(patch))) //nolint:errcheck // see above
 }
 
 // source is a plain Deployment that opts in and out.

@@ -49,8 +49,8 @@ func reigns(writes []write) []reign {
 
 // latest gives the index of a Pod's latest reign, -1 if it never reigned.
 func latest(all []reign, pod string) int {
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].pod == pod {
+	for i, r := range slices.Backward(all) {
+		if r.pod == pod {
 			return i
 		}
 	}
