@@ -94,7 +94,7 @@ var refusals = []string{
 }
 
 // Refusal reads the annotation bar-state of a source that does not get what it asks for.
-func Refusal(state string) (reason, message string, refused bool) {
-	reason, message, _ = strings.Cut(state, ": ")
-	return reason, message, slices.Contains(refusals, reason)
+func Refusal(state string) (reason, why string, refused bool) {
+	reason, why, _ = strings.Cut(state, ": ")
+	return reason, why, slices.Contains(refusals, reason)
 }

@@ -125,7 +125,7 @@ func unsupportedService(service *corev1.Service, class *v1alpha1.BarClass) *refu
 		return refuse(v1alpha1.ReasonUnsupportedSource, "a headless Service has no address to balance to: use one without clusterIP: None")
 	case len(spec.ExternalIPs) > 0:
 		return refuse(v1alpha1.ReasonUnsupportedSource, "remove spec.externalIPs: addresses are the BarClass's to give")
-	case spec.LoadBalancerIP != "": //nolint:staticcheck // deprecated, and still obeyed by others
+	case spec.LoadBalancerIP != "": // deprecated, and still obeyed by others
 		return refuse(v1alpha1.ReasonUnsupportedSource, "remove spec.loadBalancerIP: addresses are the BarClass's to give")
 	case len(spec.LoadBalancerSourceRanges) > 0 || ranges:
 		return refuse(v1alpha1.ReasonUnsupportedSource, "remove the load balancer source ranges: who may connect is the BarClass's to say")

@@ -90,7 +90,7 @@ func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alp
 		return nil, client.IgnoreNotFound(err)
 	}
 	if nameless(bar.Spec.SourceRef) != r.kind.ref(source) {
-		return nil, fmt.Errorf("Bar %s is that of another source, %+v: delete it", bar.Name, bar.Spec.SourceRef)
+		return nil, fmt.Errorf("the Bar %s is that of another source, %+v: delete it", bar.Name, bar.Spec.SourceRef)
 	}
 	return bar, nil
 }

@@ -66,9 +66,9 @@ type Options struct {
 }
 
 // SetupWithManager adds a controller for each kind of source, and the sweep.
-func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Options) error {
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.Registry, options Options) error {
 	tenantOfBar := func(o client.Object) []string { return []string{o.(*v1alpha1.Bar).Spec.Tenant} } //nolint:forcetypeassert // as asked for
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Bar{}, byTenant, tenantOfBar); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Bar{}, byTenant, tenantOfBar); err != nil {
 		return err
 	}
 	limits := newLimits(mgr.GetCache(), options.Client, options.SystemNamespace)
@@ -158,7 +158,7 @@ func (r *Reconciler) sourcesOfClass(ctx context.Context, class *v1alpha1.BarClas
 	return requests
 }
 
-// sourcesOfTenant gives the sources that opt in in a Tenant's namespaces, and those of its Bars, which may be in a namespace that is
+// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in, and those of its Bars, which may be in a namespace that is
 // not served any more.
 func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenant) (requests []reconcile.Request) {
 	bars := &v1alpha1.BarList{}

@@ -40,7 +40,7 @@ type Options struct {
 
 	// BarWorkers is the number of Bars that are reconciled at the same time.
 	BarWorkers int
-	// ClaimWorkers is the number of Deployments, and of Services, that are looked at at the same time for what they ask for.
+	// ClaimWorkers is the number of Deployments, and of Services, that are handled at the same time.
 	ClaimWorkers int
 	// OrphanSweepInterval is the time between two sweeps for Bars without a source and objects without a Bar.
 	OrphanSweepInterval time.Duration
@@ -88,7 +88,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how long a Foo's Pods stay bound to a node that is not ready or not reachable; whole seconds")
 	flags.IntVar(&o.BarWorkers, "bar-workers", o.BarWorkers, "number of Bars that are reconciled at the same time")
 	flags.IntVar(&o.ClaimWorkers, "claim-workers", o.ClaimWorkers,
-		"number of Deployments, and of Services, that are looked at at the same time for the load balancer that they ask for")
+		"number of Deployments, and of Services, that may ask for a load balancer and are handled at the same time")
 	flags.DurationVar(&o.OrphanSweepInterval, "orphan-sweep-interval", o.OrphanSweepInterval,
 		"time between two sweeps for Bars without a source and objects without a Bar; at least 1s")
 	flags.BoolVar(&o.OrphanSweepDryRun, "orphan-sweep-dry-run", o.OrphanSweepDryRun, "only report, in the log and in metrics, what the sweeps find")

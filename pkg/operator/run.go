@@ -103,7 +103,7 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	}); err != nil {
 		return fmt.Errorf("foo controller: %w", err)
 	}
-	if err := claim.SetupWithManager(mgr, registry, claim.Options{
+	if err := claim.SetupWithManager(ctx, mgr, registry, claim.Options{
 		Client: direct, SystemNamespace: o.SystemNamespace, Workers: o.ClaimWorkers,
 		Sweep: claim.SweepOptions{Interval: o.OrphanSweepInterval, DryRun: o.OrphanSweepDryRun, Late: late},
 	}); err != nil {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -27,9 +28,9 @@ func TestRefusedSources(t *testing.T) {
 		"NoPorts": {
 			source: newDeployment(namespace, "no-ports", internalClass, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports = nil }),
 			state:  "InvalidPorts: the source has no ports",
-			mend: func(o client.Object) {
-				o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
-			},
+			mend: ofDeployment(func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
+			}),
 		},
 		"WrongPort": {
 			source: newService(namespace, "wrong-port", internalClass, func(s *corev1.Service) { s.Annotations[v1alpha1.BarPortAnnotation] = "https" }),
@@ -55,12 +56,12 @@ func TestRefusedSources(t *testing.T) {
 		"NoSelector": {
 			source: newService(namespace, "no-selector", internalClass, func(s *corev1.Service) { s.Spec.Selector = nil }),
 			state:  `UnsupportedSource: BarClass "internal" needs a Service with spec.selector`,
-			mend:   func(o client.Object) { o.(*corev1.Service).Spec.Selector = map[string]string{"app": "web"} },
+			mend:   ofService(func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "web"} }),
 		},
 		"ExternalIPs": {
 			source: newService(namespace, "external-ips", internalClass, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.9"} }),
 			state:  "UnsupportedSource: remove spec.externalIPs",
-			mend:   func(o client.Object) { o.(*corev1.Service).Spec.ExternalIPs = nil },
+			mend:   ofService(func(s *corev1.Service) { s.Spec.ExternalIPs = nil }),
 		},
 		"UnknownClass": {
 			source: newService(namespace, "unknown-class", "no-such-class"),
@@ -81,6 +82,22 @@ func TestRefusedSources(t *testing.T) {
 				waitExposed(t, tc.source)
 			}
 		})
+	}
+}
+
+func ofDeployment(change func(*appsv1.Deployment)) func(client.Object) {
+	return func(object client.Object) {
+		if d, ok := object.(*appsv1.Deployment); ok {
+			change(d)
+		}
+	}
+}
+
+func ofService(change func(*corev1.Service)) func(client.Object) {
+	return func(object client.Object) {
+		if s, ok := object.(*corev1.Service); ok {
+			change(s)
+		}
 	}
 }
 
@@ -122,7 +139,7 @@ func TestClassDeletedAndMadeAgain(t *testing.T) {
 			return err
 		}
 		if now.UID != before.UID {
-			return fmt.Errorf("the Service was made anew")
+			return errors.New("the Service was made anew")
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestBarObjectIsNoSource(t *testing.T) {
 	}
 	always(t, 2*time.Second, func(ctx context.Context) error {
 		if err := admin.Get(ctx, barKey(service), &v1alpha1.Bar{}); err == nil {
-			return fmt.Errorf("the Service of a Bar has a Bar")
+			return errors.New("the Service of a Bar has a Bar")
 		}
 		return nil
 	})

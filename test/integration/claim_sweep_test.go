@@ -141,7 +141,6 @@ func TestNamespaceDeletedWhileTheOperatorIsStopped(t *testing.T) {
 		waitExposed(t, source)
 	}
 	waitFor(t, foo, v1alpha1.FooExposed, "True/"+v1alpha1.ReasonExposed)
-	sources = append(sources, deploymentOf(t, foo))
 
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vanishing"}}
 	withoutOperator(t, func() {

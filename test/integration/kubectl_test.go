@@ -77,7 +77,7 @@ func TestTenantWithKubectl(t *testing.T) {
 	}
 }
 
-// Outside of its places the operator has nothing but what every account has, BarClasses to read, and clients of its metrics to ask about.
+// Outside of its places the operator has nothing but what every account has, BarClasses to read and to report on, and clients of its metrics to ask about.
 func TestOperatorCanDoNothingElsewhere(t *testing.T) {
 	config, err := shared.PodTokenConfig(t.Context(), systemNamespace, serviceAccount, "controlee-0")
 	if err != nil {
@@ -89,6 +89,7 @@ func TestOperatorCanDoNothingElsewhere(t *testing.T) {
 	}
 	allowed := map[string]string{
 		"barclasses.controlee.dev":                      "[list watch]",
+		"barclasses.controlee.dev/status":               "[patch]",
 		"tokenreviews.authentication.k8s.io":            "[create]",
 		"subjectaccessreviews.authorization.k8s.io":     "[create]",
 		"selfsubjectreviews.authentication.k8s.io":      "[create]",
