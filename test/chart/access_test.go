@@ -102,6 +102,10 @@ func (e *env) resources(t *testing.T) []schema.GroupResource {
 	seen := map[schema.GroupResource]bool{
 		// Not served where no kubelet is asked for them, and granted all the same.
 		{Resource: "pods/log"}: true, {Resource: "pods/exec"}: true, {Resource: "pods/attach"}: true, {Resource: "pods/portforward"}: true,
+		// Not served where the Gateway API is not installed, and granted all the same.
+		{Group: "gateway.networking.k8s.io", Resource: "httproutes"}: true,
+		{Group: "gateway.networking.k8s.io", Resource: "tcproutes"}:  true,
+		{Group: "gateway.networking.k8s.io", Resource: "tlsroutes"}:  true,
 		// Asked for by admission, never by a request.
 		{Group: "controlee.dev", Resource: "foos/finalizers"}: true,
 		{Group: "apps", Resource: "deployments/finalizers"}:   true,

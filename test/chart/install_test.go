@@ -363,7 +363,7 @@ func (e *env) versions(t *testing.T) map[string]string {
 		}
 		for _, resource := range list.APIResources {
 			// Controllers write the status of these.
-			if !slices.Contains(resource.Verbs, "list") || slices.Contains([]string{"deployments", "replicasets", "poddisruptionbudgets", "resourcequotas"}, resource.Name) {
+			if !slices.Contains(resource.Verbs, "list") || slices.Contains([]string{"deployments", "replicasets", "poddisruptionbudgets", "resourcequotas", "validatingadmissionpolicies"}, resource.Name) {
 				continue
 			}
 			items, err := e.dynamic.Resource(version.WithResource(resource.Name)).List(t.Context(), selector)
