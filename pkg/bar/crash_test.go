@@ -164,6 +164,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("crash-%d-%t", at, after)
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				got := live(t, name, &crashing{at: at, after: after})
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("-undisturbed +crashed\n%s", diff)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -196,4 +197,20 @@ func targetClass(bar *v1alpha1.Bar, uid types.UID) string {
 		}
 	}
 	return "nobody"
+}
+
+func requestFor(bar *v1alpha1.Bar) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bar)}
+}
+
+// refusedAtLeast is the least time between two tries of something that was refused.
+const refusedAtLeast = 30 * time.Second
+
+func waitUntil(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 30 s")
+		}
+	}
 }
