@@ -49,7 +49,11 @@ func TestMayHave(t *testing.T) {
 		bar    *v1alpha1.Bar
 		want   bool
 	}{
-		"Listed":       {reason: "It is one of the Bar's.", bar: ready(listed), want: true},
+		"Listed": {reason: "It is one of the Bar's.", bar: ready(listed), want: true},
+		"OtherKind": {
+			reason: "A route of the same name is another object.",
+			bar:    ready(listed, func(b *v1alpha1.Bar) { b.Status.Targets[0].Kind = "HTTPRoute" }),
+		},
 		"NotListed":    {reason: "A settled Bar knows all that is its own.", bar: ready()},
 		"Failed":       {reason: "So does one that failed.", bar: ready(func(b *v1alpha1.Bar) { b.Status.Phase = v1alpha1.PhaseFailed })},
 		"New":          {reason: "Its controller may be about to take it over.", bar: &v1alpha1.Bar{}, want: true},
@@ -58,7 +62,7 @@ func TestMayHave(t *testing.T) {
 		"Released":     {reason: "Its controller is taking it away.", bar: ready(func(b *v1alpha1.Bar) { b.Spec.Release = true }), want: true},
 	}
 	for name, tc := range cases {
-		if got := mayHave(tc.bar, object); got != tc.want {
+		if got := mayHave(tc.bar, "Service", object); got != tc.want {
 			t.Errorf("%s: %s\ngot %v", name, tc.reason, got)
 		}
 	}

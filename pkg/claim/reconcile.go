@@ -76,9 +76,9 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 
 // situation is what decides about a source's Bar.
 type situation struct {
-	source client.Object    // nil: gone
 	holder string           // the name of the Tenant that the namespace is served for
 	tenant *v1alpha1.Tenant // nil: it is gone, or no longer names the namespace
+	source client.Object    // nil: gone, or nobody's
 	wish
 }
 
@@ -99,10 +99,11 @@ func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alp
 func (r *Reconciler) assess(ctx context.Context, sources, tenants client.Reader, tenant string, key client.ObjectKey) (situation, error) {
 	now := situation{holder: tenant}
 	var err error
-	if now.source, err = r.kind.read(ctx, sources, key); err != nil {
+	// The Tenant first: without one the operator has no business in the namespace, not even to read.
+	if now.tenant, err = r.tenantOf(ctx, tenants, tenant, key.Namespace); err != nil || now.tenant == nil {
 		return now, err
 	}
-	if now.tenant, err = r.tenantOf(ctx, tenants, tenant, key.Namespace); err != nil || now.source == nil || now.tenant == nil {
+	if now.source, err = r.kind.read(ctx, sources, key); err != nil || now.source == nil {
 		return now, err
 	}
 	className, refusal := classOf(now.source)

@@ -70,7 +70,7 @@ func (s *sweep) run(ctx context.Context) {
 		for _, namespace := range s.registry.Served() {
 			for _, object := range s.objects(ctx, namespace, kind) {
 				found.handle(ctx, kind.Kind, object,
-					func() (bool, error) { return s.hasNoBar(ctx, namespace, object) },
+					func() (bool, error) { return s.hasNoBar(ctx, namespace, kind.Kind, object) },
 					func() error { return s.remove(ctx, object) })
 			}
 		}

@@ -52,7 +52,7 @@ func (s *sweep) objects(ctx context.Context, namespace *tenancy.Namespace, kind 
 
 // hasNoBar says whether an object was made for a Bar that is gone, or that no longer has it among its targets although it is settled.
 // Only an object that this operator can have made counts: controlled by a source, and labelled with the name that this source's Bar has.
-func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, object client.Object) (bool, error) {
+func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind string, object client.Object) (bool, error) {
 	k, owner, ok := controllerOf(object)
 	if !ok || !object.GetDeletionTimestamp().IsZero() {
 		return false, nil
@@ -69,7 +69,7 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, obje
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return false, err
-		case err == nil && mayHave(bar, object):
+		case err == nil && mayHave(bar, kind, object):
 			return false, nil
 		case err == nil:
 			continue
@@ -85,15 +85,14 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, obje
 
 // mayHave says whether an object is one of a Bar's targets, or may become one: the Bar is not settled, and its controller may be
 // about to plan it or to take it away.
-func mayHave(bar *v1alpha1.Bar, object client.Object) bool {
+func mayHave(bar *v1alpha1.Bar, kind string, object client.Object) bool {
 	settled := !bar.Spec.Release && bar.Status.ObservedGeneration == bar.Generation &&
 		(bar.Status.Phase == v1alpha1.PhaseReady || bar.Status.Phase == v1alpha1.PhaseFailed)
 	if !settled {
 		return true
 	}
-	kind := object.GetObjectKind().GroupVersionKind().Kind
 	return slices.ContainsFunc(bar.Status.Targets, func(t v1alpha1.BarTarget) bool {
-		return (kind == "" || t.Kind == kind) && t.Namespace == object.GetNamespace() && t.Name == object.GetName()
+		return t.Kind == kind && t.Namespace == object.GetNamespace() && t.Name == object.GetName()
 	})
 }
 
