@@ -91,6 +91,14 @@ func (l *LateKinds) Notify(f func()) {
 	l.onChange = append(l.onChange, f)
 }
 
+// Present are the kinds that the cluster has.
+func (l *LateKinds) Present() (kinds []schema.GroupVersionKind) {
+	for kind, version := range l.present() {
+		kinds = append(kinds, kind.WithVersion(version))
+	}
+	return kinds
+}
+
 // present are the kinds that the cluster has, with their versions.
 func (l *LateKinds) present() map[schema.GroupKind]string {
 	l.mu.RLock()
