@@ -3,13 +3,16 @@ package failover
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/pkg/operator"
 	"github.com/controlee/controlee/test/cluster"
 )
 
@@ -116,4 +119,31 @@ func (r replicas) leading(t *testing.T, epoch int64, limit time.Duration) (*clus
 func readFence(ctx context.Context) (*v1alpha1.Fence, error) {
 	fence := &v1alpha1.Fence{}
 	return fence, admin.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: leader.FenceName}, fence)
+}
+
+// waitEnforced waits until an API server that was just started enforces the fence. It learns every half minute which kinds there are,
+// and until it knows the Fence it refuses whatever the policy is about.
+func waitEnforced(t *testing.T, server string) {
+	t.Helper()
+	const pod = "enforced"
+	if _, err := shared.EnsurePod(t.Context(), systemNamespace, serviceAccount, pod); err != nil {
+		t.Fatal(err)
+	}
+	config, err := shared.PodTokenConfig(t.Context(), systemNamespace, serviceAccount, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Host = server
+	stranger, err := client.New(config, client.Options{Scheme: operator.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := &v1alpha1.Fence{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: leader.FenceName}}
+	within(t, time.Minute, func() error {
+		err := stranger.Status().Patch(t.Context(), fence.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"status":{"epoch":0}}`)), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "does not lead") {
+			return fmt.Errorf("the write of a Pod that does not lead: %w", err)
+		}
+		return nil
+	})
 }
