@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,6 +67,10 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if err := shared.InstallGatewayAPI(ctx, "httproutes", "tcproutes"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if err := startOperators(ctx, "controlee-0", "controlee-1"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -100,7 +105,7 @@ func release(tenants ...map[string]any) cluster.Chart {
 		Release: "controlee", Namespace: systemNamespace,
 		Values: map[string]any{
 			"replicaCount": 0, "tenants": list,
-			"externalBarClasses": []any{nodePortClass, passingClass},
+			"externalBarClasses": append(barClassNames(), nodePortClass, passingClass),
 			"lock":               map[string]any{"breakGlassGroups": []any{breakGlassGroup}},
 		},
 	}
@@ -113,7 +118,7 @@ func tenants() []map[string]any {
 		newTenant("team-a", "team-a"),
 		newTenant("team-b", "team-b"),
 		newTenant("suite", "lifecycle", "drift", "conflict", "refused", "secured", "rollout", "scaling", "deletion", "failover", "quiet", "hostile"),
-	}, claimTenants()...)
+	}, slices.Concat(claimTenants(), barTenants())...)
 }
 
 // newTenant gives a tenant's values: its namespaces are made by the chart, and its group of the same name edits.

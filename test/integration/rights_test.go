@@ -121,6 +121,9 @@ func TestGrantedIsUsed(t *testing.T) {
 		key("autoscaling", "horizontalpodautoscalers", "create"),
 		key("policy", "poddisruptionbudgets", "create"),
 		key("", "services", "create"),
+		key("gateway.networking.k8s.io", "httproutes", "create"),
+		key("gateway.networking.k8s.io", "tcproutes", "create"),
+		key("gateway.networking.k8s.io", "tlsroutes", "create"),
 		key("controlee.dev", "foos/finalizers", "update"),
 	}
 	for _, file := range files {
@@ -183,6 +186,7 @@ func useEverything(t *testing.T) {
 	waitGone(t, autoscaler)
 	waitGone(t, budget)
 	useClaimRights(t)
+	useBarRights(t)
 	scrape(t, waitForLeader(t).MetricsURL, serviceAccountToken(t, "everything"))
 
 	// Where an API server cannot stream lists, as before Kubernetes 1.32, the caches are filled with plain ones.
