@@ -123,6 +123,7 @@ var life = []struct {
 			}
 		}
 	}},
+	{"address given", func(t *testing.T, bar *v1alpha1.Bar) { playCloud(t, bar.Spec.SourceRef.Namespace, "203.0.113.7") }},
 	{"to a third", func(t *testing.T, bar *v1alpha1.Bar) { change(t, bar, toClass("internal-2")) }},
 	{"and back", func(t *testing.T, bar *v1alpha1.Bar) { change(t, bar, toClass("internal")) }},
 	{"released", func(t *testing.T, bar *v1alpha1.Bar) { change(t, bar, released) }},

@@ -247,7 +247,8 @@ func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (bo
 		return false, nil
 	}
 	preconditions := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
-	if err := w.Client.Delete(ctx, live, preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+	err = w.Client.Delete(ctx, live, preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
 		return false, err
 	}
 	w.tell(eventDeleted, target.Kind, target.Name)
@@ -276,7 +277,8 @@ func (w *work) deleteBar(ctx context.Context) error {
 		return err
 	}
 	preconditions := client.Preconditions{UID: &w.bar.UID, ResourceVersion: &w.bar.ResourceVersion}
-	if err := w.Client.Delete(ctx, w.bar, preconditions); client.IgnoreNotFound(err) != nil {
+	err := w.Client.Delete(ctx, w.bar, preconditions)
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	w.holdings.forget(w.bar.Name)

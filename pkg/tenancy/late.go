@@ -84,7 +84,7 @@ func (l *LateKinds) IsLate(kind schema.GroupKind) bool {
 	return false
 }
 
-// Notify registers a function that is called when what the cluster has has changed.
+// Notify registers a function that is called when the cluster has got or lost one of the kinds.
 func (l *LateKinds) Notify(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,43 +39,53 @@ func Golden(t *testing.T, tested provider.Provider) {
 		t.Fatal("no input in testdata", err)
 	}
 	for _, path := range inputs {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".input.yaml"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+		name := strings.TrimSuffix(path, ".input.yaml")
+		t.Run(filepath.Base(name), func(t *testing.T) {
 			input := Input{}
-			if err := yaml.UnmarshalStrict(data, &input); err != nil {
+			if err := yaml.UnmarshalStrict(read(t, path), &input); err != nil {
 				t.Fatal(err)
 			}
-			bar, class := NewBar(input.Bar), NewClass(input.Class)
-			got := render(t, tested, bar, class)
-			for range 5 {
-				if diff := cmp.Diff(got, render(t, tested, bar, class)); diff != "" {
-					t.Fatalf("not the same again: -first +again\n%s", diff)
-				}
-			}
-			if diff := cmp.Diff(input, Input{Bar: bar.Spec, Class: class.Spec.Provider}); diff != "" {
-				t.Errorf("the provider changed its arguments: -before +after\n%s", diff)
-			}
-			golden := strings.TrimSuffix(path, ".input.yaml") + ".golden.yaml"
+			got := desire(t, tested, &input)
+			golden := name + ".golden.yaml"
 			if os.Getenv("UPDATE_GOLDEN") != "" {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			expected, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(expected), got); diff != "" {
+			if diff := cmp.Diff(string(read(t, golden)), got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
 	}
 }
 
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path) //nolint:gosec // a test's own file
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// desire renders what the provider wants, several times.
+func desire(t *testing.T, tested provider.Provider, input *Input) string {
+	t.Helper()
+	bar, class := NewBar(*input.Bar.DeepCopy()), NewClass(*input.Class.DeepCopy())
+	first := render(t, tested, bar, class)
+	for range 5 {
+		if diff := cmp.Diff(first, render(t, tested, bar, class)); diff != "" {
+			t.Fatalf("not the same again: -first +again\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(*input, Input{Bar: bar.Spec, Class: class.Spec.Provider}); diff != "" {
+		t.Errorf("the provider changed its arguments: -before +after\n%s", diff)
+	}
+	return first
+}
+
 func render(t *testing.T, tested provider.Provider, bar *v1alpha1.Bar, class *v1alpha1.BarClass) (text string) {
+	t.Helper()
 	objects, err := tested.Desired(bar, class)
 	if err != nil {
 		t.Fatal(err)
