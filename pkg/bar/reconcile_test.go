@@ -311,10 +311,14 @@ func TestStaleCache(t *testing.T) {
 	change(t, bar, released)
 	settle(t, r, bar)
 
+	planned := stale.DeepCopy()
+	planned.Status.Phase, planned.Status.Targets[0].State, planned.Status.Targets[0].UID = v1alpha1.PhaseProvisioning, v1alpha1.TargetPlanned, ""
 	late := newReconciler(server)
-	late.Cache = frozen{Reader: server, bar: stale}
-	if err := reconcileOnce(late, stale); err != nil {
-		t.Fatal(err)
+	for _, old := range []*v1alpha1.Bar{stale, planned} {
+		late.Cache = frozen{Reader: server, bar: old}
+		if err := reconcileOnce(late, old); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if left := services(t, namespace); len(left) != 0 {
 		t.Errorf("a Service was made for a Bar that is gone: %s", left[0].Name)
@@ -322,8 +326,11 @@ func TestStaleCache(t *testing.T) {
 
 	again := newBar(t, namespace, "web", "internal")
 	settle(t, r, again)
-	deleting := stale.DeepCopy()
+	deleting := again.DeepCopy()
+	deleting.ResourceVersion = stale.ResourceVersion
 	deleting.Spec.Release = true
+	deleting.Status.Phase, deleting.Status.Targets[0].State = v1alpha1.PhaseReleasing, v1alpha1.TargetDeleting
+	deleting.Status = releasing(deleting)
 	late.Cache = frozen{Reader: server, bar: deleting}
 	if err := reconcileOnce(late, deleting); err != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func TestClassChangeWithoutGap(t *testing.T) {
 	}
 }
 
-// What a class's settings do not let change in place becomes a new object; what they do does not.
+// A change of a class reaches what exists.
 func TestClassSettingsChange(t *testing.T) {
 	needBarClasses(t)
 	deployment := newDeployment("bar-public", "settings", publicClass)
