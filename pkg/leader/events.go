@@ -45,7 +45,7 @@ func newEvents(config *rest.Config, options Options) (*events, error) {
 
 func (e *events) write(ctx context.Context, kind, reason, note string) {
 	_, err := e.client.Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: e.pod.Namespace, GenerateName: e.pod.Name + "."},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: e.pod.Namespace, GenerateName: e.pod.Name + "-"},
 		EventTime:           metav1.NewMicroTime(e.clock.Now()),
 		ReportingController: "controlee.dev/leader-election",
 		ReportingInstance:   e.pod.Name,

@@ -83,8 +83,9 @@ func NewLock(config *rest.Config, options Options) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leader election client: %w", err)
 	}
-	// One request never takes the whole renew deadline: two tries fit.
-	config.Timeout = options.Timings.RenewDeadline / 2
+	// Not less: whether a request that was given up was carried out, nobody knows, and to find out takes more requests than an
+	// API server that is only slow leaves time for.
+	config.Timeout = options.Timings.RenewDeadline
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("leader election client: %w", err)

@@ -45,7 +45,7 @@ func startReplicas(t *testing.T, number int, set timings, servers ...string) rep
 	for i := range number {
 		o := cluster.Operator{
 			Namespace: systemNamespace, ServiceAccount: serviceAccount,
-			PodName: fmt.Sprintf("%s-%d", podPrefix(t), i), Args: set.args,
+			PodName: fmt.Sprintf("%s-%d", podPrefix(t), i), Args: append([]string{"--metrics-auth=false"}, set.args...),
 		}
 		if len(servers) > 0 {
 			o.Server = servers[i%len(servers)]
