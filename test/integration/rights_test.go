@@ -176,10 +176,7 @@ func useEverything(t *testing.T) {
 	})
 	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
 	eventually(t, wait, func(ctx context.Context) error { return admin.Get(ctx, client.ObjectKeyFromObject(foo), autoscaler) })
-	autoscaler.Spec.MaxReplicas = 9
-	if err := admin.Update(t.Context(), autoscaler); err != nil {
-		t.Fatal(err)
-	}
+	change(t, autoscaler, func(a *autoscalingv2.HorizontalPodAutoscaler) { a.Spec.MaxReplicas = 9 })
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: foo.Namespace, Name: foo.Name}}
 	change(t, budget, func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(2)) })
 	change(t, foo, func(f *v1alpha1.Foo) { f.Spec.Replicas, f.Spec.Autoscaling = ptr.To[int32](1), nil })
