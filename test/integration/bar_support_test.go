@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -170,9 +171,8 @@ func useBarRights(t *testing.T) {
 		route := waitRoute(t, deployment, kind)
 		answerRoute(t, route, metav1.ConditionTrue, "Accepted", "")
 		waitState(t, deployment, string(v1alpha1.PhaseReady))
-		if err := admin.Delete(t.Context(), deployment); err != nil {
-			t.Fatal(err)
-		}
+		// Not by deleting it: garbage collection could be faster than the operator.
+		change(t, deployment, func(d *appsv1.Deployment) { askFor(d, "") })
 		waitGone(t, route)
 		waitUnexposed(t, deployment)
 	}
