@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,10 @@ func TestSweepRemovesObjectsWithoutABar(t *testing.T) {
 	create(t, kept)
 	bar, orphan := waitExposed(t, orphaned)
 	_, other := waitExposed(t, kept)
+	needBarClasses(t)
+	routed := newDeployment("bar-gateway", "orphaned", webClass)
+	create(t, routed)
+	route := waitRoute(t, routed, v1alpha1.HTTPRouteKind)
 	foreign := newService("claim-sweep", "foreign", "")
 	foreign.Labels = map[string]string{v1alpha1.BarLabel: "no-such-bar"}
 	if err := glass.Create(t.Context(), foreign); err != nil {
@@ -56,10 +61,14 @@ func TestSweepRemovesObjectsWithoutABar(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := glass.Delete(t.Context(), bar); err != nil {
-		t.Fatal(err)
+	for _, lost := range []*v1alpha1.Bar{bar, barObject(routed)} {
+		if err := glass.Delete(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
 	}
-	change(t, orphaned, func(d *appsv1.Deployment) { askFor(d, "") })
+	for _, source := range []*appsv1.Deployment{orphaned, routed} {
+		change(t, source, func(d *appsv1.Deployment) { askFor(d, "") })
+	}
 
 	dry, err := shared.StartOperator(t.Context(), cluster.Operator{
 		Namespace: systemNamespace, ServiceAccount: serviceAccount, PodName: "controlee-dry",
@@ -68,11 +77,19 @@ func TestSweepRemovesObjectsWithoutABar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, wait, func(ctx context.Context) error {
-		return hasMetric(ctx, dry.MetricsURL, `controlee_orphans{kind="Service"} 1`)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(dry.LogTail(100))
+			dry.Kill()
+		}
 	})
-	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(orphan), orphan); err != nil {
-		t.Errorf("a dry run deleted: %v", err)
+	for _, found := range []string{`{kind="Service"} 2`, `{kind="HTTPRoute"} 1`, `{kind="Bar"} 0`} { // the route had a Service of its own
+		eventually(t, wait, func(ctx context.Context) error { return hasMetric(ctx, dry.MetricsURL, "controlee_orphans"+found) })
+	}
+	for _, object := range []client.Object{orphan, route} {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Errorf("a dry run deleted: %v", err)
+		}
 	}
 	if log := dry.LogTail(10000); !strings.Contains(log, "Found an orphan") || !strings.Contains(log, orphan.Name) {
 		t.Error("the log does not name the orphan")
@@ -85,6 +102,7 @@ func TestSweepRemovesObjectsWithoutABar(t *testing.T) {
 		restart(t, process)
 	}
 	waitGone(t, orphan)
+	waitGone(t, route)
 	always(t, 2*time.Second, func(ctx context.Context) error {
 		return errors.Join(admin.Get(ctx, client.ObjectKeyFromObject(other), other), admin.Get(ctx, client.ObjectKeyFromObject(foreign), foreign))
 	})
@@ -213,7 +231,8 @@ func hasMetric(ctx context.Context, url, want string) error {
 		return err
 	}
 	if !strings.Contains(string(body), want+"\n") {
-		return fmt.Errorf("no %s", want)
+		ours := regexp.MustCompile(`(?m)^controlee_orphans.*$`).FindAllString(string(body), -1)
+		return fmt.Errorf("no %s among %q", want, ours)
 	}
 	return nil
 }

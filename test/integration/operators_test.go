@@ -65,14 +65,18 @@ func eventually(t *testing.T, limit time.Duration, try func(context.Context) err
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit) // not the test's: clean-up waits too
 	defer cancel()
+	var last error
 	for {
 		err := try(ctx)
 		if err == nil {
 			return
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err // that time ran out in the midst of a request says less
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", limit, err)
+			t.Fatalf("not within %s: %v", limit, last)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
