@@ -250,6 +250,8 @@ func useClaimRights(t *testing.T) {
 	waitIngress(t, service, made.Spec.ClusterIP)
 	change(t, deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 9090 })
 	waitExposed(t, deployment)
+	change(t, deployment, func(d *appsv1.Deployment) { askFor(d, "") }) // deleted, the garbage collector might be faster than the operator
+	waitUnexposed(t, deployment)
 	for _, source := range []client.Object{deployment, service} {
 		if err := admin.Delete(t.Context(), source); err != nil {
 			t.Fatal(err)
