@@ -125,6 +125,7 @@ func TestGrantedIsUsed(t *testing.T) {
 		key("gateway.networking.k8s.io", "tcproutes", "create"),
 		key("gateway.networking.k8s.io", "tlsroutes", "create"),
 		key("controlee.dev", "foos/finalizers", "update"),
+		key("coordination.k8s.io", "leases", "create"), // an update that makes it again, see test/failover
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
