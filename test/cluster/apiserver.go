@@ -92,7 +92,8 @@ func (c *Cluster) newAPIServer(number int) (*APIServer, error) {
 	}
 	if c.options.AuditLog {
 		s.AuditLogPath = filepath.Join(c.Dir, "logs", strings.Replace(name, "kube-apiserver", "audit", 1)+".jsonl")
-		args = append(args, "--audit-policy-file="+files.auditPolicy, "--audit-log-path="+s.AuditLogPath)
+		// Never rotated: what is read at the end is all of it.
+		args = append(args, "--audit-policy-file="+files.auditPolicy, "--audit-log-path="+s.AuditLogPath, "--audit-log-maxsize=100000")
 	}
 	s.Process = c.newProcess("kube-apiserver", name, args...)
 	if s.probe, err = c.clientConfig(s.URL, "controlee-test-probe", "system:masters"); err != nil {
