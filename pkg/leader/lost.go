@@ -131,10 +131,10 @@ func (l *Lock) lose(why string) error {
 
 // Explain says in the log and in an Event why the process is about to end, so that nobody takes it for a crash. It takes no longer
 // than a moment.
-func (l *Lock) Explain(err error) {
+func (l *Lock) Explain(ctx context.Context, err error) {
 	l.options.Log.Error(err, "Lost the leadership: ending at once, since another replica may be writing. This is how it is meant to be; "+
 		"the restarted container stands by", "pod", l.options.PodName)
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	l.events.write(ctx, corev1.EventTypeWarning, eventLost,
 		fmt.Sprintf("%s ends and restarts as a standby, as it is meant to: %v", l.options.PodName, err))

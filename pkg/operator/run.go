@@ -109,7 +109,7 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	}); err != nil {
 		return fmt.Errorf("claim controllers: %w", err)
 	}
-	if err := bar.SetupWithManager(mgr, registry, bar.Options{
+	if err := bar.SetupWithManager(mgr, registry, bar.Options{ //nolint:contextcheck // its index is made before anything runs
 		Client: direct, Late: late, Providers: providers, SystemNamespace: o.SystemNamespace, Workers: o.BarWorkers,
 	}); err != nil {
 		return fmt.Errorf("bar controller: %w", err)
@@ -145,7 +145,7 @@ func start(ctx context.Context, mgr ctrl.Manager, lock *leader.Lock) error {
 		}
 		err = fmt.Errorf("the Lease could not be renewed within the renew deadline: %w", err)
 	}
-	lock.Explain(err)
+	lock.Explain(context.WithoutCancel(ctx), err)
 	return err
 }
 
