@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/controlee/controlee/test/try"
 )
 
 // TestCluster shares one cluster with everything on, since a start is most of what a test takes. The subtests leave it
@@ -103,19 +105,7 @@ func makeNamespace(t *testing.T, c *Cluster, name string) string {
 }
 
 // eventually tries until there is no error, and fails the test with the last one when the time is over.
-func eventually(t *testing.T, limit time.Duration, try func(context.Context) error) {
+func eventually(t *testing.T, limit time.Duration, do func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	for {
-		err := try(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", limit, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	try.Until(t, limit, do)
 }

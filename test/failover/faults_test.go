@@ -30,7 +30,7 @@ func TestAPIServerFaults(t *testing.T) {
 	}
 	slow := 2 * time.Minute
 	if os.Getenv("FAILOVER_N") == "" {
-		slow = 15 * time.Second
+		slow = 8 * time.Second
 	}
 	for _, fault := range []struct {
 		name     string
@@ -57,7 +57,7 @@ func TestAPIServerFaults(t *testing.T) {
 	} {
 		_, before := all.leading(t, 0, time.Minute)
 		fault.do()
-		time.Sleep(10 * time.Second) // past any lease
+		time.Sleep(7 * time.Second) // past any lease
 		_, after := all.leading(t, before, time.Minute)
 		note(t, "%-42s %d changes of leader", fault.name, after-before)
 		if fault.harmless && after != before {

@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/test/try"
 )
 
 // Somebody deletes the Lease: the leader makes it again, as the chart's, and nobody notices.
@@ -156,15 +157,7 @@ func readLease(t *testing.T) *coordinationv1.Lease {
 }
 
 // within tries until it works; the last error is the test's.
-func within(t *testing.T, limit time.Duration, try func() error) {
+func within(t *testing.T, limit time.Duration, do func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %v", limit, err)
-		}
-	}
+	try.Until(t, limit, func(context.Context) error { return do() })
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/controlee/controlee/test/cluster"
+	"github.com/controlee/controlee/test/try"
 )
 
 // operators are the running replicas by Pod name.
@@ -61,25 +62,9 @@ func waitForLeader(t *testing.T) *cluster.OperatorProcess {
 }
 
 // eventually tries until it works; the last error is the test's.
-func eventually(t *testing.T, limit time.Duration, try func(context.Context) error) {
+func eventually(t *testing.T, limit time.Duration, do func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit) // not the test's: clean-up waits too
-	defer cancel()
-	var last error
-	for {
-		err := try(ctx)
-		if err == nil {
-			return
-		}
-		if last == nil || ctx.Err() == nil {
-			last = err // that time ran out in the midst of a request says less
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", limit, last)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	try.Until(t, limit, do)
 }
 
 // always checks that something stays true for a while.
