@@ -57,7 +57,6 @@ type Registry struct {
 	engagements   map[string]*engagement
 	subscriptions []*subscription
 	onChange      []func(tenant string)
-	running       sync.WaitGroup
 }
 
 // NewRegistry makes a Registry that serves nothing yet.
@@ -69,7 +68,8 @@ func NewRegistry(options Options) *Registry {
 	}
 }
 
-// Start runs until ctx is done, then waits until all engagements have ended.
+// Start runs until ctx is done. It does not wait for the engagements, which end with ctx and only read: the leader gives back its Lease
+// when all that it runs has ended, and somebody is waiting for that.
 func (r *Registry) Start(ctx context.Context) error {
 	late := r.options.Late
 	late.learn(ctx)
@@ -81,7 +81,6 @@ func (r *Registry) Start(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 	late.follow(ctx)
-	r.running.Wait()
 	return nil
 }
 
@@ -170,10 +169,10 @@ func (r *Registry) Assign(tenants map[string]string) {
 func (r *Registry) launch(e *engagement) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	e.end = cancel
-	r.running.Go(func() {
+	go func() {
 		defer cancel()
 		e.run(ctx)
-	})
+	}()
 }
 
 // States gives the state of each namespace that is assigned to a Tenant.
