@@ -2,6 +2,7 @@ package failover
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -126,7 +127,7 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 	current, epoch := all.leading(t, 0, time.Minute)
 	unasked := 0
 	for _, kind := range plan {
-		began := time.Now()
+		began, before := time.Now(), len(audit.writes)
 		if err := kind.down(current); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 			waitEnded(t, current)
 		}
 		all.revive(t)
-		time.Sleep(300 * time.Millisecond) // the new leader writes what was left undone
+		waitWritten(t, nextEpoch, before)
 		current, epoch = next, nextEpoch
 		if latest, e := all.leading(t, epoch, time.Minute); e != epoch {
 			unasked++
@@ -147,13 +148,6 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 				kind.name, epoch, e, current.PodName, current.LogTail(30))
 			current, epoch = latest, e
 		}
-		if err := audit.read(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	time.Sleep(500 * time.Millisecond)
-	if err := audit.read(); err != nil {
-		t.Fatal(err)
 	}
 	report(t, set, kinds)
 	// A machine that is busy with something else can cost a leader its lease. Often, it is the election's fault.
@@ -161,6 +155,23 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 		t.Errorf("%d changes of leader in %d handovers that nobody asked for", unasked, len(plan))
 	}
 	return len(plan)
+}
+
+// waitWritten waits until the audit log, from a place before the epoch's claim, shows its first write. One that is over writes nothing any more.
+func waitWritten(t *testing.T, epoch int64, from int) {
+	t.Helper()
+	within(t, 30*time.Second, func() error {
+		if err := audit.read(); err != nil {
+			return err
+		}
+		all := reigns(audit.writes[from:])
+		for i, r := range all {
+			if r.epoch == epoch && (r.first != 0 || i < len(all)-1) {
+				return nil
+			}
+		}
+		return fmt.Errorf("epoch %d wrote nothing", epoch)
+	})
 }
 
 // wakeUp lets a paused leader go on when another one has taken the Lease: at any moment from there until a little after that one has begun

@@ -46,15 +46,17 @@ func report(t *testing.T, set timings, all []*series) {
 	note(t, "%-42s %5s %8s %8s %8s  goal for p99", "handovers at "+set.name, "n", "p50", "p99", "max")
 	for _, s := range all {
 		var took []time.Duration
+		silent := 0
 		for _, h := range s.handovers {
-			at, known := firsts[h.epoch]
-			if !known || at.IsZero() {
-				t.Errorf("%s: epoch %d wrote nothing", s.name, h.epoch)
+			at := firsts[h.epoch]
+			if at.IsZero() {
+				silent++ // another one followed at once, which is counted as unasked for
 				continue
 			}
 			took = append(took, at.Sub(h.began))
 		}
-		if len(took) == 0 {
+		if len(took) == 0 || silent > len(took)/20 {
+			t.Errorf("%s: %d of %d leaders wrote nothing", s.name, silent, len(s.handovers))
 			continue
 		}
 		slices.Sort(took)
