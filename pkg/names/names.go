@@ -11,8 +11,9 @@ import (
 const (
 	// maxLength is the most characters of a DNS label, and so of the name of a Service or a Bar.
 	maxLength = 63
-	// hashLength is the number of base-32 digits of the hash in a name: 50 bits.
-	hashLength = 10
+	// hashLength is the number of base-32 digits of the hash in a name. 80 bits: tenants choose the names, and nobody shall find a name whose hash is
+	// that of another tenant's.
+	hashLength = 16
 	// maxReadable is what is left for people.
 	maxReadable = maxLength - hashLength - 1
 )

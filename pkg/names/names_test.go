@@ -18,8 +18,8 @@ func TestDerive(t *testing.T) {
 		"Dots":           {reason: "A Deployment's name may have dots, a Service's may not.", readable: "web.v2", parts: []string{"a"}, prefix: "web-v2-"},
 		"Digit":          {reason: "A Service's name begins with a letter.", readable: "1web", parts: []string{"a"}, prefix: "x1web-"},
 		"Empty":          {reason: "Even then it is a name.", readable: "", parts: nil, prefix: "x-"},
-		"Long":           {reason: "The hash stays whole at any length.", readable: strings.Repeat("a", 253), parts: []string{"a"}, prefix: strings.Repeat("a", 52) + "-"},
-		"CutAtADash":     {reason: "No two dashes where the name was cut.", readable: strings.Repeat("a", 51) + "-bcd", parts: []string{"a"}, prefix: strings.Repeat("a", 51) + "-"},
+		"Long":           {reason: "The hash stays whole at any length.", readable: strings.Repeat("a", 253), parts: []string{"a"}, prefix: strings.Repeat("a", 46) + "-"},
+		"CutAtADash":     {reason: "No two dashes where the name was cut.", readable: strings.Repeat("a", 45) + "-bcd", parts: []string{"a"}, prefix: strings.Repeat("a", 45) + "-"},
 		"OnlyDashesLeft": {reason: "A name that is all punctuation.", readable: "...", parts: []string{"a"}, prefix: "x-"},
 	}
 	for name, tc := range cases {
