@@ -94,7 +94,8 @@ func TestWithoutTheFenceStaleWritesAreAccepted(t *testing.T) {
 	const most = 20
 	for n := 1; n <= most; n++ {
 		runSeries(t, fast, all, []*series{
-			{name: "without the fence, SIGSTOP, then SIGCONT", goal: 4500 * time.Millisecond, down: pause, paused: true},
+			// It wakes up when its successor has begun to write.
+			{name: "without the fence, SIGSTOP, then SIGCONT", goal: 4500 * time.Millisecond, down: pause, paused: true, asleep: 500 * time.Millisecond},
 		})
 		if found := judge(t, since); len(found) > 0 {
 			note(t, "without the fence: %d stale writes accepted in %d pauses, such as\n%s", len(found), n, describe(found[:1]))
@@ -132,7 +133,7 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 			t.Fatal(err)
 		}
 		if kind.paused {
-			wakeUp(t, current)
+			wakeUp(t, current, kind.asleep)
 		}
 		next, nextEpoch := all.leading(t, epoch+1, time.Minute)
 		kind.handovers = append(kind.handovers, handover{began: began, epoch: nextEpoch})
@@ -174,9 +175,9 @@ func waitWritten(t *testing.T, epoch int64, from int) {
 	})
 }
 
-// wakeUp lets a paused leader go on when another one has taken the Lease: at any moment from there until a little after that one has begun
-// to write.
-func wakeUp(t *testing.T, old *cluster.OperatorProcess) {
+// wakeUp lets a paused leader go on when another one has taken the Lease, and it has slept a while more: at any moment from there until
+// a little after that one has begun to write.
+func wakeUp(t *testing.T, old *cluster.OperatorProcess, asleep time.Duration) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		lease := &coordinationv1.Lease{}
@@ -188,7 +189,7 @@ func wakeUp(t *testing.T, old *cluster.OperatorProcess) {
 			t.Fatalf("nobody took the Lease of %s: %v", old.PodName, err)
 		}
 	}
-	time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond)
+	time.Sleep(asleep + time.Duration(rand.IntN(600))*time.Millisecond)
 	if err := old.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestLeadershipIsTold(t *testing.T) {
 	if err := pause(old); err != nil {
 		t.Fatal(err)
 	}
-	wakeUp(t, old)
+	wakeUp(t, old, 0)
 	next, after := all.leading(t, epoch+1, time.Minute)
 	waitEnded(t, old)
 	if err := old.Wait(); err == nil {

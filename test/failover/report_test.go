@@ -21,8 +21,9 @@ type series struct {
 	name      string
 	goal      time.Duration // for the 99th percentile
 	down      func(*cluster.OperatorProcess) error
-	paused    bool    // the old leader goes on once it is replaced
-	share     float64 // of FAILOVER_N
+	paused    bool          // the old leader goes on once it is replaced
+	asleep    time.Duration // and at least this much later
+	share     float64       // of FAILOVER_N
 	handovers []handover
 }
 
