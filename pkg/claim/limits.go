@@ -80,6 +80,7 @@ func (l *limits) of(tenant string) *tally {
 // reserve takes a place for the Bar of a source, if the tenant has one; else the source waits. Whoever got a place says with settle
 // what became of it.
 func (l *limits) reserve(ctx context.Context, tenant *v1alpha1.Tenant, w waiter, bar string) (bool, error) {
+	l.leave(w.source, tenant.Name)
 	t := l.of(tenant.Name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,14 +131,18 @@ func (l *limits) saw(bar *v1alpha1.Bar, gone bool) {
 }
 
 // forget says that a source waits no longer.
-func (l *limits) forget(source v1alpha1.BarSourceReference) {
+func (l *limits) forget(source v1alpha1.BarSourceReference) { l.leave(source, "") }
+
+// leave takes a source out of the line of any tenant but one: its namespace may have gone over from another tenant, whose room it waited for.
+func (l *limits) leave(source v1alpha1.BarSourceReference, but string) {
 	l.mu.Lock()
 	tenant, ok := l.waiting[source]
-	delete(l.waiting, source)
-	l.mu.Unlock()
-	if !ok {
+	if !ok || tenant == but {
+		l.mu.Unlock()
 		return
 	}
+	delete(l.waiting, source)
+	l.mu.Unlock()
 	t := l.of(tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()

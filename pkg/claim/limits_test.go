@@ -160,6 +160,23 @@ func TestLimits(t *testing.T) {
 			t.Fatal("the next one does not get the place")
 		}
 	})
+	t.Run("WhoGoesToAnotherTenantLeavesTheLine", func(t *testing.T) {
+		c := newCrowd(t, 1)
+		a := c.tenant
+		c.cache.bars = []string{"x"}
+		if c.asks(t, "m") {
+			t.Fatal("there is room beyond the limit")
+		}
+		c.tenant = &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: v1alpha1.TenantSpec{MaxBars: ptr.To[int32](0)}}
+		if c.asks(t, "m") {
+			t.Fatal("there is room with the other tenant")
+		}
+		c.forget(c.ref("m"))
+		c.tenant, a.Spec.MaxBars = a, ptr.To[int32](2)
+		if !c.asks(t, "y") {
+			t.Fatal("a place is kept for a source that is no longer the tenant's")
+		}
+	})
 	t.Run("APlaceThatIsNotUsedIsFree", func(t *testing.T) {
 		c := newCrowd(t, 1)
 		c.asks(t, "a")
