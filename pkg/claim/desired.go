@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,7 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/message"
 )
+
+// maxName is how much is shown of a name. Those of BarClasses and ports are shorter.
+const maxName = 64
 
 // refusal says why a source that opts in does not get what it asks for, and what to do about it.
 type refusal struct {
@@ -21,6 +26,9 @@ type refusal struct {
 	// keep leaves a load balancer that exists as it is.
 	keep bool
 }
+
+// quote shows what a tenant wrote as a name.
+func quote(name string) string { return strconv.Quote(message.Shorten(name, maxName)) }
 
 func refuse(reason, format string, args ...any) *refusal {
 	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
@@ -45,8 +53,8 @@ func classOf(source client.Object) (string, *refusal) {
 	asked := loadBalancerClass(service)
 	if annotated != "" && asked != "" && annotated != asked {
 		return "", refuse(v1alpha1.ReasonConflictingClasses,
-			"the annotation %s asks for BarClass %q and spec.loadBalancerClass for %q: remove the annotation or make both the same",
-			v1alpha1.BarClassAnnotation, annotated, asked)
+			"the annotation %s asks for BarClass %s and spec.loadBalancerClass for %s: remove the annotation or make both the same",
+			v1alpha1.BarClassAnnotation, quote(annotated), quote(asked))
 	}
 	return cmp.Or(annotated, asked), nil
 }
@@ -72,7 +80,7 @@ func isBarObject(object client.Object) bool {
 // missing one that exists stays, so that to delete a class and make it again is no outage.
 func wishOf(k kind, source client.Object, className string, class *v1alpha1.BarClass, tenant *v1alpha1.Tenant) wish {
 	if class == nil {
-		r := refuse(v1alpha1.ReasonBarClassNotFound, "there is no BarClass %q: ask for one that your platform offers", className)
+		r := refuse(v1alpha1.ReasonBarClassNotFound, "there is no BarClass %s: ask for one that your platform offers", quote(className))
 		r.keep = true
 		return wish{refusal: r}
 	}

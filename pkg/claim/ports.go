@@ -10,13 +10,21 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// containerPorts gives the ports of all containers of a Deployment's Pods, one for each number and protocol.
+// maxPorts is how many ports a Bar has at most.
+const maxPorts = 100
+
+// containerPorts gives the ports of all containers of a Deployment's Pods, sidecars last, one for each number and protocol.
 func containerPorts(deployment *appsv1.Deployment) (ports []v1alpha1.BarPort) {
-	for _, container := range deployment.Spec.Template.Spec.Containers {
+	pod := &deployment.Spec.Template.Spec
+	sidecars := slices.DeleteFunc(slices.Clone(pod.InitContainers), func(c corev1.Container) bool {
+		return ptr.Deref(c.RestartPolicy, "") != corev1.ContainerRestartPolicyAlways // it ends before the others begin
+	})
+	for _, container := range slices.Concat(pod.Containers, sidecars) {
 		for _, port := range container.Ports {
 			wanted := v1alpha1.BarPort{Name: port.Name, Port: port.ContainerPort, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)}
 			if !slices.ContainsFunc(ports, func(p v1alpha1.BarPort) bool { return p.Port == wanted.Port && p.Protocol == wanted.Protocol }) {
@@ -48,6 +56,10 @@ func pick(ports []v1alpha1.BarPort, port string) ([]v1alpha1.BarPort, *refusal) 
 		return nil, refuse(v1alpha1.ReasonInvalidPorts, "the source has no ports: list those of the program, such as containerPort: 8080")
 	}
 	if port == "" {
+		if len(ports) > maxPorts {
+			return nil, refuse(v1alpha1.ReasonInvalidPorts, "a load balancer has at most %d ports, and the source has %d: set %s to one of them",
+				maxPorts, len(ports), v1alpha1.BarPortAnnotation)
+		}
 		return ports, nil
 	}
 	var picked []v1alpha1.BarPort
@@ -63,8 +75,8 @@ func pick(ports []v1alpha1.BarPort, port string) ([]v1alpha1.BarPort, *refusal) 
 		offered = append(offered, number)
 	}
 	if len(picked) == 0 {
-		return nil, refuse(v1alpha1.ReasonInvalidPorts, "the annotation %s picks port %q, which is none of %s",
-			v1alpha1.BarPortAnnotation, port, strings.Join(offered, ", "))
+		return nil, refuse(v1alpha1.ReasonInvalidPorts, "the annotation %s picks port %s, which is none of %s",
+			v1alpha1.BarPortAnnotation, quote(port), strings.Join(offered, ", "))
 	}
 	return picked, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
@@ -20,14 +21,25 @@ func TestContainerPorts(t *testing.T) {
 		{Ports: []corev1.ContainerPort{{Name: "dns", ContainerPort: 53, Protocol: corev1.ProtocolUDP}, {ContainerPort: 53}}},
 		{Ports: []corev1.ContainerPort{{Name: "again", ContainerPort: 53, Protocol: corev1.ProtocolTCP}, {Name: "dns", ContainerPort: 5353}}},
 	}
-	want := []v1alpha1.BarPort{port("dns", 53, "UDP"), port("", 53, "TCP"), port("dns", 5353, "TCP")}
+	d.Spec.Template.Spec.InitContainers = []corev1.Container{
+		{Ports: []corev1.ContainerPort{{Name: "setup", ContainerPort: 1111}}},
+		{Ports: []corev1.ContainerPort{{Name: "proxy", ContainerPort: 15000}, {ContainerPort: 53}}, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)},
+		{Ports: []corev1.ContainerPort{{Name: "tries", ContainerPort: 2222}}, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyOnFailure)},
+	}
+	want := []v1alpha1.BarPort{port("dns", 53, "UDP"), port("", 53, "TCP"), port("dns", 5353, "TCP"), port("proxy", 15000, "TCP")}
 	if diff := cmp.Diff(want, containerPorts(d)); diff != "" {
-		t.Errorf("one port for each number and protocol of all containers, -want +got\n%s", diff)
+		t.Errorf("one port for each number and protocol of all containers that run beside each other, -want +got\n%s", diff)
 	}
 }
 
 func TestPick(t *testing.T) {
 	ports := []v1alpha1.BarPort{port("http", 80, "TCP"), port("dns", 53, "UDP"), port("", 53, "TCP")}
+	many := func(count int32) (ports []v1alpha1.BarPort) {
+		for number := range count {
+			ports = append(ports, port("", number+1, "TCP"))
+		}
+		return ports
+	}
 	cases := map[string]struct {
 		reason  string
 		ports   []v1alpha1.BarPort
@@ -40,6 +52,10 @@ func TestPick(t *testing.T) {
 		"ByNumber":   {reason: "A number picks the port of each protocol.", ports: ports, pick: "53", want: ports[1:]},
 		"None":       {reason: "What is offered is said.", ports: ports, pick: "https", refused: `"https", which is none of 80 (http), 53 (dns), 53`},
 		"NotANumber": {reason: "053 is no name and no number.", ports: ports, pick: "053", refused: "which is none of"},
+		"Long":       {reason: "What cannot be a name is not shown in full.", ports: ports, pick: strings.Repeat("x", 261940), refused: `picks port "` + strings.Repeat("x", 61) + `…", which`},
+		"Many":       {reason: "A Bar has no more.", ports: many(100), want: many(100)},
+		"TooMany":    {reason: "The tenant cannot see that the Bar is invalid.", ports: many(101), refused: "at most 100 ports, and the source has 101: set controlee.dev/bar-port"},
+		"OneOfMany":  {reason: "One of many is one.", ports: many(101), pick: "7", want: many(7)[6:]},
 		"NoPorts":    {reason: "There is nothing to pick from.", pick: "80", refused: "has no ports"},
 	}
 	for name, tc := range cases {
