@@ -91,7 +91,10 @@ func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := w.clear(ctx); err != nil {
+	if _, err := w.clear(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	return w.result(refusal), nil
@@ -135,7 +138,9 @@ func (w *work) provide(ctx context.Context, namespace *tenancy.Namespace) (provi
 // release takes everything away and then deletes the Bar.
 func (w *work) release(ctx context.Context) (reconcile.Result, error) {
 	namespace := w.bar.Spec.SourceRef.Namespace
-	w.next = releasing(w.bar)
+	if w.bar.Status.Phase != v1alpha1.PhaseReleasing {
+		w.next = releasing(w.bar, w.bar.Status.Targets, nil)
+	}
 	if w.Namespaces.Lost(namespace) {
 		// Nothing can be done there. The objects went with the namespace, or are their source's and go with that; should the namespace come
 		// back, the sweep finds them.
@@ -149,7 +154,12 @@ func (w *work) release(ctx context.Context) (reconcile.Result, error) {
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := w.clear(ctx); err != nil {
+	left, err := w.clear(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	w.next = releasing(w.bar, w.next.Targets, left)
+	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	if len(w.next.Targets) > 0 {

@@ -159,7 +159,11 @@ func TestReleaseWaitsForFinalizers(t *testing.T) {
 	}
 	change(t, bar, released)
 	settle(t, r, bar)
-	expect(t, bar, v1alpha1.PhaseReleasing, v1alpha1.ReasonReleasing)
+	expect(t, bar, v1alpha1.PhaseReleasing, v1alpha1.ReasonTerminating)
+	waits := "waiting for Service " + service.Name + ", which is held by finalizer service.kubernetes.io/load-balancer-cleanup"
+	if got := bar.Status.Conditions[0].Message; got != waits {
+		t.Errorf("the Bar says %q, want %q", got, waits)
+	}
 	if len(bar.Status.Targets) != 1 || bar.Status.Targets[0].State != v1alpha1.TargetDeleting {
 		t.Errorf("targets %+v", bar.Status.Targets)
 	}
@@ -330,7 +334,7 @@ func TestStaleCache(t *testing.T) {
 	deleting.ResourceVersion = stale.ResourceVersion
 	deleting.Spec.Release = true
 	deleting.Status.Phase, deleting.Status.Targets[0].State = v1alpha1.PhaseReleasing, v1alpha1.TargetDeleting
-	deleting.Status = releasing(deleting)
+	deleting.Status = releasing(deleting, deleting.Status.Targets, nil)
 	late.Cache = frozen{Reader: server, bar: deleting}
 	if err := reconcileOnce(late, deleting); err != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)

@@ -3,9 +3,11 @@ package bar
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/message"
@@ -28,11 +30,37 @@ func provisioning(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget) v1alpha1.BarS
 	return status(bar, v1alpha1.PhaseProvisioning, targets, v1alpha1.ReasonProvisioning, text)
 }
 
-// releasing is the status of a Bar that is being taken away.
-func releasing(bar *v1alpha1.Bar) v1alpha1.BarStatus {
-	result := status(bar, v1alpha1.PhaseReleasing, bar.Status.Targets, v1alpha1.ReasonReleasing, "the load balancer is being taken away")
+// releasing is the status of a Bar that is being taken away. left are the objects that were deleted and are still there.
+func releasing(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, left []client.Object) v1alpha1.BarStatus {
+	reason, text := v1alpha1.ReasonReleasing, "the load balancer is being taken away"
+	if len(left) > 0 {
+		reason, text = v1alpha1.ReasonTerminating, "waiting for "+held(left)
+	}
+	result := status(bar, v1alpha1.PhaseReleasing, targets, reason, text)
 	result.Addresses = nil
 	return result
+}
+
+// held names objects that are being deleted, and what holds them.
+func held(objects []client.Object) string {
+	texts := make([]string, len(objects))
+	for i, object := range objects {
+		texts[i] = object.GetObjectKind().GroupVersionKind().Kind + " " + object.GetName() + ", which is " + holder(object)
+	}
+	return strings.Join(texts, ", and for ")
+}
+
+// holder says what an object that is being deleted waits for.
+func holder(object metav1.Object) string {
+	finalizers := object.GetFinalizers()
+	switch len(finalizers) {
+	case 0:
+		return "being deleted"
+	case 1:
+		return "held by finalizer " + finalizers[0]
+	default:
+		return "held by finalizers " + strings.Join(finalizers, " and ")
+	}
 }
 
 // concluded is the status after an attempt, which came to an observation or to a refusal. parts are what is wanted, nil if that is not known.
@@ -86,6 +114,6 @@ func keptBeside(targets []v1alpha1.BarTarget, parts []part) []v1alpha1.BarTarget
 func terminating(p *part) provider.Observation {
 	return provider.Observation{
 		Reason:  v1alpha1.ReasonTerminating,
-		Message: fmt.Sprintf("waiting until the old %s %s, which is being deleted, is gone", p.Object.GetKind(), p.Object.GetName()),
+		Message: fmt.Sprintf("waiting until the old %s %s is gone, which is %s", p.Object.GetKind(), p.Object.GetName(), holder(p.live)),
 	}
 }

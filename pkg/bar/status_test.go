@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
@@ -208,6 +209,35 @@ func TestConcluded(t *testing.T) {
 			bar.Status = status
 			if diff := cmp.Diff(status, concluded(bar, status.Targets, parts, tc.seen, tc.refused)); diff != "" {
 				t.Errorf("written once, it would be written again: -first +second\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReleasing(t *testing.T) {
+	object := func(name string, finalizers ...string) client.Object {
+		service := partOf(name, "uid-"+types.UID(name)).live
+		service.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
+		service.SetFinalizers(finalizers)
+		return service
+	}
+	cases := map[string]struct {
+		reason string
+		left   []client.Object
+		want   string
+	}{
+		"Begins": {reason: "Nothing is known to be in the way.", want: "Releasing: the load balancer is being taken away"},
+		"Going":  {reason: "It takes its time.", left: []client.Object{object("a")}, want: "Terminating: waiting for Service a, which is being deleted"},
+		"Held": {
+			reason: "Somebody has to let go of each.", left: []client.Object{object("a", "x.example/x"), object("b", "y", "z")},
+			want: "Terminating: waiting for Service a, which is held by finalizer x.example/x, and for Service b, which is held by finalizers y and z",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := releasing(&v1alpha1.Bar{Status: v1alpha1.BarStatus{Addresses: []v1alpha1.BarAddress{{}}}}, nil, tc.left)
+			if condition := got.Conditions[0]; condition.Reason+": "+condition.Message != tc.want || got.Phase != v1alpha1.PhaseReleasing || got.Addresses != nil {
+				t.Errorf("%s\ngot %+v", tc.reason, got)
 			}
 		})
 	}

@@ -216,45 +216,50 @@ func (w *work) retire(ctx context.Context, targets []v1alpha1.BarTarget) error {
 	return nil
 }
 
-// clear deletes what is marked for deletion, the last made first, and drops from the status what is gone.
-func (w *work) clear(ctx context.Context) error {
+// clear deletes what is marked for deletion, the last made first, and drops from the status to be what is gone. It gives what is left.
+func (w *work) clear(ctx context.Context) (left []client.Object, err error) {
 	marked := marked(w.next.Targets)
 	if len(marked) == 0 {
-		return nil
+		return nil, nil
 	}
 	if err := w.confirm(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	for i := len(marked) - 1; i >= 0; i-- {
-		gone, err := w.deleteTarget(ctx, &marked[i])
+		live, err := w.deleteTarget(ctx, &marked[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if gone {
+		if live == nil {
 			w.next.Targets = without(w.next.Targets, keyOf(&marked[i]))
+		} else {
+			left = append(left, live)
 		}
 	}
-	return w.write(ctx)
+	return left, nil
 }
 
-// deleteTarget deletes one object by its UID, as it was just read, and tells whether it is gone.
-func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (bool, error) {
+// deleteTarget deletes one object by its UID, as it was just read, and gives it as it is then, nil when it is gone.
+func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (*metav1.PartialObjectMetadata, error) {
 	live, err := w.readTarget(ctx, target)
 	if err != nil || live == nil || live.UID != target.UID {
-		return err == nil, err
+		return nil, err
 	}
 	if !live.DeletionTimestamp.IsZero() {
-		return false, nil
+		return live, nil
 	}
 	preconditions := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
 	err = w.Client.Delete(ctx, live, preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
-		return false, err
+		return nil, err
 	}
 	w.tell(eventDeleted, target.Kind, target.Name)
 	// Another controller's finalizer, such as a cloud's, may hold it. Its last event brings the Bar back.
 	live, err = w.readTarget(ctx, target)
-	return err == nil && (live == nil || live.UID != target.UID), err
+	if live != nil && live.UID != target.UID {
+		return nil, err
+	}
+	return live, err
 }
 
 // readTarget reads an object live; nil if there is none, or no longer a kind of its name.

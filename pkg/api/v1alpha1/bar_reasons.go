@@ -10,7 +10,7 @@ const (
 	ReasonProvisioning = "Provisioning"
 	// ReasonReleasing: what was made is being taken away.
 	ReasonReleasing = "Releasing"
-	// ReasonTerminating: an object of the wanted name is still being deleted.
+	// ReasonTerminating: an object is still being deleted: one of the wanted name, or one that a released Bar waits for.
 	ReasonTerminating = "Terminating"
 	// ReasonAddressPending: the cluster's load balancer controller has given no address yet.
 	ReasonAddressPending = "AddressPending"
