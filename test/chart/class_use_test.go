@@ -27,7 +27,9 @@ func TestClassUse(t *testing.T) {
 	alice := newClient(t, e.user(t, "alice"))
 
 	t.Run("create", func(t *testing.T) { testClassAtCreate(t, e, alice, operator) })
+	t.Run("what is written as a class", func(t *testing.T) { testMessagesAreAlwaysThere(t, e) })
 	t.Run("update", func(t *testing.T) { testClassAtUpdate(t, alice) })
+	t.Run("by the status", func(t *testing.T) { testClassThroughStatus(t, e, alice) })
 	t.Run("a class taken away later", func(t *testing.T) { testClassTakenAway(t, e, alice, operator) })
 }
 
@@ -64,7 +66,7 @@ func testClassAtCreate(t *testing.T, e *env, alice, operator client) {
 			admitted(t, "the operator", create(operator, "team-a", "edge"))
 		})
 	}
-	for _, class := range []string{"Internal", "-x", "a.b", strings.Repeat("a", 64), ""} {
+	for _, class := range []string{"Internal", "-x", "a.b", ""} {
 		refused(t, "a name that is none", creates["Deployment"](admin, "team-a", class), classUse, `"`+class+`" is not the name of a BarClass`, "such as internal")
 	}
 	// The API server says that the part behind the slash has to be a label's.
@@ -73,7 +75,7 @@ func testClassAtCreate(t *testing.T, e *env, alice, operator client) {
 	both := byClass("dry", "edge")
 	both.Annotations = annotated("internal")
 	_, err := alice.CoreV1().Services("team-a").Create(t.Context(), both, dryRun)
-	refused(t, "an allowed class besides one that is not", err, classUse, "may not use BarClass internal, edge")
+	refused(t, "an allowed class besides one that is not", err, classUse, "alice may not use BarClass edge in namespace", "barclasses.controlee.dev/edge ")
 
 	foreign := byClass("dry", "x")
 	foreign.Spec.LoadBalancerClass = ptr.To("example.com/x")
