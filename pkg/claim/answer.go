@@ -29,7 +29,7 @@ const maxMessage = 1024
 // AnswerOf says what the tenant is told about a Bar.
 func AnswerOf(bar *v1alpha1.Bar) Answer {
 	if bar.Spec.Release {
-		return Answer{Word: string(v1alpha1.PhaseReleasing)}
+		return Answer{Word: string(v1alpha1.PhaseReleasing), Message: awaited(bar)}
 	}
 	answer := Answer{Word: string(bar.Status.Phase), Addresses: bar.Status.Addresses}
 	switch {
@@ -43,6 +43,15 @@ func AnswerOf(bar *v1alpha1.Bar) Answer {
 		}
 	}
 	return answer
+}
+
+// awaited says what keeps a Bar that is released, if anything does.
+func awaited(bar *v1alpha1.Bar) string {
+	ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
+	if bar.Status.Phase != v1alpha1.PhaseReleasing || ready == nil || ready.Reason != v1alpha1.ReasonTerminating {
+		return ""
+	}
+	return ready.Message
 }
 
 // answerFor says what a source is told, given its Bar (nil: none) and why it does not get what it asks for, if so.
@@ -90,7 +99,7 @@ func (a Answer) ingress() (ingress []corev1.LoadBalancerIngress) {
 // refusals are the words for a source that does not get what it asks for.
 var refusals = []string{
 	v1alpha1.ReasonBarClassNotFound, v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonOverLimit, v1alpha1.ReasonConflictingClasses,
-	v1alpha1.ReasonInvalidPorts, v1alpha1.ReasonUnsupportedSource, v1alpha1.ReasonRefused,
+	v1alpha1.ReasonInvalidPorts, v1alpha1.ReasonUnsupportedSource, v1alpha1.ReasonConflict, v1alpha1.ReasonRefused,
 }
 
 // Refusal reads the annotation bar-state of a source that does not get what it asks for.

@@ -50,6 +50,19 @@ func TestAnswer(t *testing.T) {
 		"Waiting":  {reason: "What is missing is said.", bar: ready(phase(v1alpha1.PhaseProvisioning, "no address yet")), state: "Provisioning: no address yet", address: "203.0.113.1,web.example.com"},
 		"Failed":   {reason: "So is what is wrong.", bar: ready(phase(v1alpha1.PhaseFailed, "in the way")), state: "Failed: in the way", address: "203.0.113.1,web.example.com"},
 		"Released": {reason: "What is being taken away has no address.", bar: ready(func(b *v1alpha1.Bar) { b.Spec.Release = true }), state: "Releasing"},
+		"Held": {
+			reason: "What a release waits for is said.",
+			bar: ready(phase(v1alpha1.PhaseReleasing, "waiting for Service x"), func(b *v1alpha1.Bar) {
+				b.Spec.Release, b.Status.Conditions[0].Reason = true, v1alpha1.ReasonTerminating
+			}), state: "Releasing: waiting for Service x",
+		},
+		"ReleasedLater": {
+			reason: "What was waited for before the release is not what it waits for.",
+			bar: ready(phase(v1alpha1.PhaseProvisioning, "waiting for Service x"), func(b *v1alpha1.Bar) {
+				b.Spec.Release, b.Status.Conditions[0].Reason = true, v1alpha1.ReasonTerminating
+			}), state: "Releasing",
+		},
+		"Conflict": {reason: "So does one that no other name would meet.", refusal: refuse(v1alpha1.ReasonConflict, "rename"), state: "Conflict: rename"},
 		"Refused":  {reason: "A refusal goes before the phase.", refusal: refuse(v1alpha1.ReasonOverLimit, "too many"), state: "OverLimit: too many"},
 		"Kept":     {reason: "What stays still answers.", bar: ready(), refusal: refuse(v1alpha1.ReasonBarClassNotFound, "gone"), state: "BarClassNotFound: gone", address: "203.0.113.1,web.example.com"},
 		"Long": {

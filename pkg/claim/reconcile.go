@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -48,7 +47,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // reconcile reads the source and its Bar, computes what the source may have, makes, changes or releases the Bar, and tells the source.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bar, err := r.barOf(ctx, request.NamespacedName)
+	bar, conflict, err := r.barOf(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -61,6 +60,9 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if conflict != nil && now.spec != nil {
+		now.wish = wish{refusal: conflict}
+	}
 	if now.spec == nil || bar != nil {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
 	}
@@ -68,31 +70,33 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || now.source == nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.report(ctx, now.source, answerFor(bar, refusal)); err != nil {
+	told, err := r.report(ctx, now.source, answerFor(bar, refusal))
+	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return refusal.result(), nil
+	return resultOf(refusal, told), nil
 }
 
 // situation is what decides about a source's Bar.
 type situation struct {
 	holder string           // the name of the Tenant that the namespace is served for
 	tenant *v1alpha1.Tenant // nil: it is gone, or no longer names the namespace
-	source client.Object    // nil: gone, or nobody's
+	source client.Object    // nil: gone, or nobody's; one that is being deleted wishes for nothing
 	wish
 }
 
-// barOf gives the Bar of a source from the cache, or nil.
-func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alpha1.Bar, error) {
+// barOf gives the Bar of a source from the cache, or nil, or says that another source has the name that the Bar would have.
+func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alpha1.Bar, *refusal, error) {
 	bar := &v1alpha1.Bar{}
 	err := r.cached.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: BarName(r.kind.name, source.Namespace, source.Name)}, bar)
 	if err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, nil, client.IgnoreNotFound(err)
 	}
 	if nameless(bar.Spec.SourceRef) != r.kind.ref(source) {
-		return nil, fmt.Errorf("the Bar %s is that of another source, %+v: delete it", bar.Name, bar.Spec.SourceRef)
+		// Whose it is, is no business of this source's tenant.
+		return nil, refuse(v1alpha1.ReasonConflict, "another source has the same derived name, %s: rename this %s", bar.Name, r.kind.name), nil
 	}
-	return bar, nil
+	return bar, nil, nil
 }
 
 // assess reads what decides about a source's Bar: from the caches, or, before something is taken away, from the API server.
@@ -103,7 +107,7 @@ func (r *Reconciler) assess(ctx context.Context, sources, tenants client.Reader,
 	if now.tenant, err = r.tenantOf(ctx, tenants, tenant, key.Namespace); err != nil || now.tenant == nil {
 		return now, err
 	}
-	if now.source, err = r.kind.read(ctx, sources, key); err != nil || now.source == nil {
+	if now.source, err = r.kind.read(ctx, sources, key); err != nil || now.source == nil || isGoing(now.source) {
 		return now, err
 	}
 	className, refusal := classOf(now.source)
@@ -162,9 +166,12 @@ func (r *Reconciler) abandoned(ctx context.Context, namespace string) (abandoned
 	return true, 0, nil
 }
 
-// result says when to look again. Room in a limit is an event; it is looked for now and then all the same.
-func (r *refusal) result() reconcile.Result {
-	if r != nil && (r.reason == v1alpha1.ReasonRefused || r.reason == v1alpha1.ReasonOverLimit) {
+// again are the refusals that pass without an event for the source. Room in a limit is one; it is looked for now and then all the same.
+var again = []string{v1alpha1.ReasonRefused, v1alpha1.ReasonConflict, v1alpha1.ReasonOverLimit}
+
+// resultOf says when to look again at a source, which may be refused, or could not be told.
+func resultOf(r *refusal, told bool) reconcile.Result {
+	if !told || r != nil && slices.Contains(again, r.reason) {
 		return reconcile.Result{RequeueAfter: retry.Jitter(retry.AfterRefusal)}
 	}
 	return reconcile.Result{}

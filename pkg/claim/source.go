@@ -41,17 +41,17 @@ var kinds = []kind{
 	},
 }
 
-// read gives a source, or nil when there is none. One that is being deleted is as good as gone.
+// read gives a source, or nil when there is none.
 func (k kind) read(ctx context.Context, reader client.Reader, key client.ObjectKey) (client.Object, error) {
 	source := k.object()
 	if err := reader.Get(ctx, key, source); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if !source.GetDeletionTimestamp().IsZero() {
-		return nil, nil
-	}
 	return source, nil
 }
+
+// isGoing says whether a source is being deleted: somebody's finalizer may hold it, but it asks for nothing any more.
+func isGoing(source client.Object) bool { return !source.GetDeletionTimestamp().IsZero() }
 
 // ref gives the reference to a source, without its UID, that tells it from all others.
 func (k kind) ref(key client.ObjectKey) v1alpha1.BarSourceReference {

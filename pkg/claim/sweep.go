@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -39,21 +41,53 @@ const barKind = "Bar"
 // NeedLeaderElection says that the leader alone sweeps.
 func (s *sweep) NeedLeaderElection() bool { return true }
 
-// Start sweeps once all caches are filled, and then again and again until ctx is done.
+// afterEngagement is how long the sweep waits when a namespace has begun to be served: others may do so at the same time, and the sources
+// there get their Bars first.
+const afterEngagement = time.Second
+
+// Start sweeps once all caches are filled, and then again and again until ctx is done, and whenever a namespace begins to be served:
+// its objects may have lost their Bars while it was not.
 func (s *sweep) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithName("orphan-sweep").WithValues("dryRun", s.options.DryRun))
 	filled := func(context.Context) (bool, error) { return s.registry.Synced(nil) == nil, nil }
 	if err := wait.PollUntilContextCancel(ctx, time.Second, true, filled); err != nil {
 		return nil //nolint:nilerr // the operator ends
 	}
-	for {
-		s.run(ctx)
+	engaged, err := s.watchEngagements(ctx)
+	if err != nil {
+		return err
+	}
+	for due := time.After(afterEngagement); ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(retry.Jitter(s.options.Interval)):
+		case <-engaged:
+			due = time.After(afterEngagement)
+		case <-due:
+			s.run(ctx)
+			due = time.After(retry.Jitter(s.options.Interval))
 		}
 	}
+}
+
+// watchEngagements tells that a namespace with sources begins to be served.
+func (s *sweep) watchEngagements(ctx context.Context) (<-chan struct{}, error) {
+	engaged := make(chan struct{}, 1)
+	tell := handler.Funcs{CreateFunc: func(_ context.Context, e event.CreateEvent, _ tenancy.Queue) {
+		if !e.IsInInitialList {
+			return
+		}
+		select {
+		case engaged <- struct{}{}:
+		default: // it was told, and not heard yet
+		}
+	}}
+	for _, k := range kinds {
+		if err := s.registry.Source(k.object(), tell).Start(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	return engaged, nil
 }
 
 // run looks once. What cannot be decided now is left to the next time.
@@ -124,7 +158,7 @@ func (s *sweep) bars(ctx context.Context) (bars []*v1alpha1.Bar) {
 	return bars
 }
 
-// hasNoSource says whether the source of a Bar is gone, or its namespace is no longer served. What a cache says is confirmed live.
+// hasNoSource says whether the source of a Bar is gone or going, or its namespace is no longer served. What a cache says is confirmed live.
 func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, error) {
 	ref := bar.Spec.SourceRef
 	namespace, served := r.namespaces.Lookup(ref.Namespace)
@@ -134,7 +168,7 @@ func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, 
 	}
 	for _, reader := range []client.Reader{namespace, r.direct} {
 		source, err := r.kind.read(ctx, reader, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
-		if err != nil || source != nil && source.GetUID() == ref.UID {
+		if err != nil || source != nil && source.GetUID() == ref.UID && !isGoing(source) {
 			return false, err
 		}
 	}

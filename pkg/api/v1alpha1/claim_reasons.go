@@ -1,7 +1,7 @@
 package v1alpha1
 
 // Words in the annotation BarStateAnnotation, and reasons of the condition Exposed of a Foo, for a source that does not get what
-// it asks for. Besides these the annotation has the phases of a Bar, ReasonBarClassNotFound and ReasonRefused.
+// it asks for. Besides these the annotation has the phases of a Bar, ReasonBarClassNotFound, ReasonConflict and ReasonRefused.
 const (
 	// ReasonClassNotAllowed: the Tenant's spec.allowedBarClasses does not hold the BarClass.
 	ReasonClassNotAllowed = "ClassNotAllowed"
@@ -9,7 +9,7 @@ const (
 	ReasonOverLimit = "OverLimit"
 	// ReasonConflictingClasses: the annotation and spec.loadBalancerClass of a Service name different BarClasses.
 	ReasonConflictingClasses = "ConflictingClasses"
-	// ReasonInvalidPorts: the source has no port, or none that the annotation bar-port picks.
+	// ReasonInvalidPorts: the source has no port, none that the annotation bar-port picks, or more than a Bar can have.
 	ReasonInvalidPorts = "InvalidPorts"
 	// ReasonUnsupportedSource: a load balancer cannot be made of such a Deployment or Service; the message says what to change.
 	ReasonUnsupportedSource = "UnsupportedSource"
