@@ -128,6 +128,13 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 	current, epoch := all.leading(t, 0, time.Minute)
 	unasked := 0
 	for _, kind := range plan {
+		all.revive(t)
+		if latest, e := all.leading(t, epoch, time.Minute); e != epoch {
+			unasked++
+			t.Logf("before %s: another change of leader, from epoch %d to %d, that nobody asked for; the end of the log of %s:\n%s",
+				kind.name, epoch, e, current.PodName, current.LogTail(30))
+			current, epoch = latest, e
+		}
 		began, before := time.Now(), len(audit.writes)
 		if err := kind.down(current); err != nil {
 			t.Fatal(err)
@@ -140,15 +147,8 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 		if next != current {
 			waitEnded(t, current)
 		}
-		all.revive(t)
 		waitWritten(t, nextEpoch, before)
 		current, epoch = next, nextEpoch
-		if latest, e := all.leading(t, epoch, time.Minute); e != epoch {
-			unasked++
-			t.Logf("%s: another change of leader, from epoch %d to %d, that nobody asked for; the end of the log of %s:\n%s",
-				kind.name, epoch, e, current.PodName, current.LogTail(30))
-			current, epoch = latest, e
-		}
 	}
 	report(t, set, kinds)
 	// A machine that is busy with something else can cost a leader its lease. Often, it is the election's fault.
