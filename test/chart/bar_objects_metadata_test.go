@@ -56,6 +56,7 @@ func (e *env) allow(t *testing.T, subject rbacv1.Subject, resources []string, ve
 			t.Error(err)
 		}
 	})
+	e.authorized(t, "team-a", subject, verbs[len(verbs)-1], resources[len(resources)-1])
 }
 
 // A write of a Service's status can change its metadata as well: it is asked the same.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,6 +72,7 @@ func (e *env) grant(t *testing.T, namespace string, subject rbacv1.Subject) {
 				t.Error(err)
 			}
 		})
+		e.authorized(t, namespace, subject, "*", "*")
 		return
 	}
 	binding, err := e.kube.RbacV1().RoleBindings(namespace).Create(t.Context(),
@@ -83,6 +85,25 @@ func (e *env) grant(t *testing.T, namespace string, subject rbacv1.Subject) {
 		if err != nil && !apierrors.IsNotFound(err) { // its namespace was deleted
 			t.Error(err)
 		}
+	})
+	e.authorized(t, namespace, subject, "*", "*")
+}
+
+// authorized waits until the authorizer knows of a right that was just given.
+func (e *env) authorized(t *testing.T, namespace string, subject rbacv1.Subject, verb, resource string) {
+	t.Helper()
+	user := subject.Name
+	if subject.Kind == "ServiceAccount" {
+		user = "system:serviceaccount:" + subject.Namespace + ":" + subject.Name
+	}
+	resource, subresource, _ := strings.Cut(resource, "/")
+	eventually(t, user+" has its rights", func() bool {
+		review, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: verb, Group: "*", Resource: resource, Subresource: subresource,
+			}},
+		}, metav1.CreateOptions{})
+		return err == nil && review.Status.Allowed
 	})
 }
 
