@@ -52,8 +52,11 @@ func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *exp
 		status.ReadyReplicas = deployment.Status.ReadyReplicas
 	}
 
-	ready, progressing := conditions(deployment, refusal)
-	now := []metav1.Condition{ready, progressing}
+	var now []metav1.Condition
+	if refusal != nil || !staysReady(foo, deployment) {
+		ready, progressing := conditions(deployment, refusal)
+		now = append(now, ready, progressing)
+	}
 	status.Address = ""
 	if exposed == nil {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.FooExposed)
@@ -67,6 +70,14 @@ func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *exp
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
+}
+
+// staysReady says whether a Foo that was ready is taken for ready until the Deployment's controller has looked at what changed: the Foo
+// itself did not, and a Deployment's generation rises with an annotation as well, such as the one that tells of its load balancer.
+func staysReady(foo *v1alpha1.Foo, deployment *appsv1.Deployment) bool {
+	return foo.Status.ObservedGeneration == foo.Generation && meta.IsStatusConditionTrue(foo.Status.Conditions, v1alpha1.FooReady) &&
+		metav1.IsControlledBy(deployment, foo) && deployment.DeletionTimestamp.IsZero() &&
+		deployment.Status.ObservedGeneration > 0 && deployment.Status.ObservedGeneration < deployment.Generation
 }
 
 // conditions gives Ready and Progressing. They follow the rules of `kubectl rollout status`: what the Deployment says counts

@@ -184,6 +184,18 @@ func TestDesireStatus(t *testing.T) {
 			t.Error("dropped somebody else's condition")
 		}
 	})
+	t.Run("StaysReady", func(t *testing.T) {
+		annotated := func(d *appsv1.Deployment) { d.Generation, d.Status.ObservedGeneration = 5, 4 }
+		recorded := object()
+		recorded.Status = status
+		if !meta.IsStatusConditionTrue(desireStatus(recorded, rolledOut(3, annotated), nil, nil).Conditions, v1alpha1.FooReady) {
+			t.Error("an annotation of the Deployment makes a Foo that did not change not ready")
+		}
+		recorded.Generation++
+		if meta.IsStatusConditionTrue(desireStatus(recorded, rolledOut(3, annotated), nil, nil).Conditions, v1alpha1.FooReady) {
+			t.Error("a Foo that changed is ready before the Deployment's controller has seen that")
+		}
+	})
 	t.Run("Stable", func(t *testing.T) {
 		recorded := object()
 		recorded.Status = status
