@@ -218,7 +218,7 @@ type Autoscaling struct {
 // FooBar asks for a load balancer.
 type FooBar struct {
 	// Name of the BarClass: a kind of load balancer that the platform offers. You must be allowed to use it in this namespace;
-	// `kubectl get barclasses` lists what there is.
+	// your platform admin knows which ones there are.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="className must be the name of a BarClass, such as internal: lower-case letters, digits and '-'"
 	// +required

@@ -80,8 +80,8 @@ type TenantSpec struct {
 	// +optional
 	MaxBars *int32 `json:"maxBars,omitempty"`
 
-	// The tenant's share of the operator's time when several tenants have work waiting, 1 to 100: one with weight 2 is served
-	// twice as often as one with weight 1.
+	// The tenant's share of the operator's time when several tenants have work waiting, 1 to 100. It has no effect yet: this version
+	// serves all tenants in the order of their changes.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
