@@ -202,7 +202,22 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if l.isLeading() {
 		return nil
 	}
-	return l.lead(ctx, sent)
+	err = l.lead(ctx, sent)
+	if err != nil && ctx.Err() != nil {
+		l.giveBack(context.WithoutCancel(ctx), record)
+	}
+	return err
+}
+
+// giveBack releases a Lease that was taken just when the process was asked to end: the election loop releases only what it has led with,
+// and everybody would wait until it expires.
+func (l *Lock) giveBack(ctx context.Context, record resourcelock.LeaderElectionRecord) {
+	ctx, cancel := context.WithTimeout(ctx, l.options.Timings.RenewDeadline)
+	defer cancel()
+	record.HolderIdentity, record.LeaseDurationSeconds = "", 1
+	if err := l.Update(ctx, record); err != nil {
+		l.options.Log.Info("Could not release the Lease", "error", err.Error())
+	}
 }
 
 // see takes in a Lease that was read or written by the election loop.
