@@ -84,6 +84,8 @@ func TestTerminatedInTheMidstOfATakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitEnded(t, taking)
+	delete(all, old.PodName)
+	delete(all, taking.PodName)
 	next, _ := all.leading(t, epoch+1, time.Minute)
 	expectEvent(t, next, "Leading", "after the Lease was released")
 }
