@@ -126,6 +126,7 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 	}
 	rand.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
 	current, epoch := all.leading(t, 0, time.Minute)
+	waitWritten(t, epoch, 0) // the Fence names a leader a moment before it leads
 	unasked := 0
 	for _, kind := range plan {
 		all.revive(t)
@@ -134,6 +135,7 @@ func runSeries(t *testing.T, set timings, all replicas, kinds []*series) int {
 			t.Logf("before %s: another change of leader, from epoch %d to %d, that nobody asked for; the end of the log of %s:\n%s",
 				kind.name, epoch, e, current.PodName, current.LogTail(30))
 			current, epoch = latest, e
+			waitWritten(t, epoch, 0)
 		}
 		began, before := time.Now(), len(audit.writes)
 		if err := kind.down(current); err != nil {
