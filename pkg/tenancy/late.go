@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -46,8 +47,8 @@ type LateKinds struct {
 	discovery discovery.ServerResourcesInterface
 
 	mu       sync.RWMutex
-	known    bool // whether the API server has answered yet
-	versions map[schema.GroupKind]string
+	known    bool                        // whether the API server has answered yet
+	versions map[schema.GroupKind]string // of those that the cluster has
 	onChange []func()
 }
 
@@ -63,7 +64,7 @@ func (l *LateKinds) Version(kind schema.GroupKind) (string, error) {
 	if !l.known {
 		return "", errors.New("it is not known yet which kinds the cluster has")
 	}
-	if version := l.versions[kind]; version != "" {
+	if version, present := l.versions[kind]; present {
 		return version, nil
 	}
 	for _, late := range l.kinds {
@@ -103,13 +104,7 @@ func (l *LateKinds) Present() (kinds []schema.GroupVersionKind) {
 func (l *LateKinds) present() map[schema.GroupKind]string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	present := map[schema.GroupKind]string{}
-	for kind, version := range l.versions {
-		if version != "" {
-			present[kind] = version
-		}
-	}
-	return present
+	return maps.Clone(l.versions)
 }
 
 // learn asks until the API server has answered once.
@@ -159,10 +154,7 @@ func (l *LateKinds) Ask() error {
 		}
 	}
 	l.mu.Lock()
-	changed := !l.known
-	for _, late := range l.kinds {
-		changed = changed || l.versions[late.GroupKind] != versions[late.GroupKind]
-	}
+	changed := !l.known || !maps.Equal(l.versions, versions)
 	l.known, l.versions = true, versions
 	told := l.onChange
 	l.mu.Unlock()
