@@ -2,6 +2,7 @@ package bar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/test/try"
 )
 
 // newNamespace makes a namespace for one test.
@@ -208,9 +210,10 @@ const refusedAtLeast = 30 * time.Second
 
 func waitUntil(t *testing.T, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 30 s")
+	try.Until(t, 30*time.Second, func(context.Context) error {
+		if !done() {
+			return errors.New("it is not so yet")
 		}
-	}
+		return nil
+	})
 }

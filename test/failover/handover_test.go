@@ -181,16 +181,16 @@ func waitWritten(t *testing.T, epoch int64, from int) {
 // a little after that one has begun to write.
 func wakeUp(t *testing.T, old *cluster.OperatorProcess, asleep time.Duration) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	within(t, time.Minute, func() error {
 		lease := &coordinationv1.Lease{}
-		err := admin.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: leader.LeaseName}, lease)
-		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") != leader.Identity(old.PodName, old.PodUID) {
-			break
+		if err := admin.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: leader.LeaseName}, lease); err != nil {
+			return err
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nobody took the Lease of %s: %v", old.PodName, err)
+		if ptr.Deref(lease.Spec.HolderIdentity, "") == leader.Identity(old.PodName, old.PodUID) {
+			return fmt.Errorf("nobody took the Lease of %s", old.PodName)
 		}
-	}
+		return nil
+	})
 	time.Sleep(asleep + time.Duration(rand.IntN(600))*time.Millisecond)
 	if err := old.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/pkg/names"
 	"github.com/controlee/controlee/pkg/operator"
 	"github.com/controlee/controlee/test/cluster"
 )
@@ -36,6 +37,7 @@ type replicas map[string]*cluster.OperatorProcess
 // startReplicas starts operators, each on one of the given servers in turn. They end with the test.
 func startReplicas(t *testing.T, number int, set timings, servers ...string) replicas {
 	t.Helper()
+	prefix := names.Derive("replica", t.Name()) // another one for each test, so that the log tells their replicas apart
 	all := replicas{}
 	t.Cleanup(func() {
 		for _, replica := range all {
@@ -45,7 +47,7 @@ func startReplicas(t *testing.T, number int, set timings, servers ...string) rep
 	for i := range number {
 		o := cluster.Operator{
 			Namespace: systemNamespace, ServiceAccount: serviceAccount,
-			PodName: fmt.Sprintf("%s-%d", podPrefix(t), i), Args: append([]string{"--metrics-auth=false"}, set.args...),
+			PodName: fmt.Sprintf("%s-%d", prefix, i), Args: append([]string{"--metrics-auth=false"}, set.args...),
 		}
 		if len(servers) > 0 {
 			o.Server = servers[i%len(servers)]
@@ -60,16 +62,6 @@ func startReplicas(t *testing.T, number int, set timings, servers ...string) rep
 		all.ready(t, replica)
 	}
 	return all
-}
-
-// podPrefix is another one for each test, so that the log tells their replicas apart.
-func podPrefix(t *testing.T) string {
-	t.Helper()
-	hash := 0
-	for _, c := range t.Name() {
-		hash = (hash*31 + int(c)) % 100000
-	}
-	return fmt.Sprintf("replica-%05d", hash)
 }
 
 func (r replicas) ready(t *testing.T, replica *cluster.OperatorProcess) {
