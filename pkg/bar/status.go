@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/message"
 	"github.com/controlee/controlee/pkg/provider"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 // This file holds what a Bar's status becomes at each step, as pure functions.
@@ -64,11 +65,11 @@ func holder(object metav1.Object) string {
 }
 
 // concluded is the status after an attempt, which came to an observation or to a refusal. parts are what is wanted, nil if that is not known.
-func concluded(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, parts []part, seen provider.Observation, refused *refusal) v1alpha1.BarStatus {
+func concluded(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, parts []part, seen provider.Observation, refused *retry.Refusal) v1alpha1.BarStatus {
 	switch {
 	case refused != nil:
 		// What exists stays, and answers as it did.
-		return status(bar, v1alpha1.PhaseFailed, targets, refused.reason, refused.message)
+		return status(bar, v1alpha1.PhaseFailed, targets, refused.Reason, refused.Message)
 	case !seen.Ready:
 		result := status(bar, v1alpha1.PhaseProvisioning, targets, seen.Reason, seen.Message)
 		if len(keptBeside(targets, parts)) == 0 {

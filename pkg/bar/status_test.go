@@ -19,6 +19,7 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
 	"github.com/controlee/controlee/pkg/provider"
+	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
@@ -161,7 +162,7 @@ func TestConcluded(t *testing.T) {
 		reason  string
 		targets []v1alpha1.BarTarget
 		seen    provider.Observation
-		refused *refusal
+		refused *retry.Refusal
 		want    want
 	}{
 		"Ready": {
@@ -191,7 +192,7 @@ func TestConcluded(t *testing.T) {
 		"Refused": {
 			reason:  "What exists answers as before.",
 			targets: []v1alpha1.BarTarget{targetOf("a", v1alpha1.TargetApplied, served)},
-			refused: &refusal{reason: "HostnameTaken", message: "taken"},
+			refused: &retry.Refusal{Reason: "HostnameTaken", Message: "taken"},
 			want:    want{v1alpha1.PhaseFailed, "HostnameTaken", address, true},
 		},
 	}
@@ -289,7 +290,7 @@ func TestRefusalOf(t *testing.T) {
 			switch {
 			case tc.want == "" && (got != nil || !errors.Is(err, tc.err)):
 				t.Errorf("%s\ngot %+v and %v", tc.reason, got, err)
-			case tc.want != "" && (got == nil || err != nil || got.reason != tc.want || (got.retryAfter > 0) != tc.again || strings.TrimSpace(got.message) == "" && name != "NotInstalled"):
+			case tc.want != "" && (got == nil || err != nil || got.Reason != tc.want || (got.After > 0) != tc.again || strings.TrimSpace(got.Message) == "" && name != "NotInstalled"):
 				t.Errorf("%s\ngot %+v and %v", tc.reason, got, err)
 			}
 		})

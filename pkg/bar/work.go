@@ -291,13 +291,10 @@ func (w *work) deleteBar(ctx context.Context) error {
 }
 
 // result says when to look again.
-func (w *work) result(refusal *refusal) reconcile.Result {
-	switch {
-	case refusal != nil && refusal.retryAfter > 0:
-		return reconcile.Result{RequeueAfter: retry.Jitter(refusal.retryAfter)}
-	case len(marked(w.next.Targets)) > 0:
+func (w *work) result(refusal *retry.Refusal) reconcile.Result {
+	result := refusal.Result()
+	if result.IsZero() && len(marked(w.next.Targets)) > 0 {
 		return reconcile.Result{RequeueAfter: retry.Jitter(untilGone)}
-	default:
-		return reconcile.Result{}
 	}
+	return result
 }

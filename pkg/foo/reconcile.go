@@ -68,11 +68,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	refusal, err := refusalOf(r.ensure(ctx, foo, live))
+	refusal, err := retry.RefusalOf(r.ensure(ctx, foo, live))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return refusal.result(), client.IgnoreNotFound(r.report(ctx, foo, live, refusal))
+	return refusal.Result(), client.IgnoreNotFound(r.report(ctx, foo, live, refusal))
 }
 
 // read takes the children from the namespace's cache.

@@ -16,10 +16,11 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/message"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 // report writes the status, if it differs, and announces the conditions that changed.
-func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *children, refusal *refusal) error {
+func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *children, refusal *retry.Refusal) error {
 	exposed, err := r.exposed(ctx, foo, &live.deployment)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *childr
 
 // desireStatus says what a Foo's status is, given its Deployment, how it is exposed (nil without a load balancer), and
 // what the API server refused, if anything.
-func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *exposure, refusal *refusal) v1alpha1.FooStatus {
+func desireStatus(foo *v1alpha1.Foo, deployment *appsv1.Deployment, exposed *exposure, refusal *retry.Refusal) v1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation
 	status.Selector = k8slabels.SelectorFromSet(selector(foo)).String()
@@ -82,12 +83,12 @@ func staysReady(foo *v1alpha1.Foo, deployment *appsv1.Deployment) bool {
 
 // conditions gives Ready and Progressing. They follow the rules of `kubectl rollout status`: what the Deployment says counts
 // only once its controller has seen the present spec.
-func conditions(deployment *appsv1.Deployment, refusal *refusal) (ready, progressing metav1.Condition) {
+func conditions(deployment *appsv1.Deployment, refusal *retry.Refusal) (ready, progressing metav1.Condition) {
 	ready = metav1.Condition{Type: v1alpha1.FooReady, Status: metav1.ConditionFalse}
 	progressing = metav1.Condition{Type: v1alpha1.FooProgressing, Status: metav1.ConditionFalse}
 	if refusal != nil {
-		ready.Reason, ready.Message = refusal.reason, refusal.message
-		progressing.Reason, progressing.Message = refusal.reason, refusal.message
+		ready.Reason, ready.Message = refusal.Reason, refusal.Message
+		progressing.Reason, progressing.Message = refusal.Reason, refusal.Message
 		return ready, progressing
 	}
 	progressing = rollout(deployment)

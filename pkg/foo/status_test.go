@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 // rolledOut makes the Deployment of object() with n Pods, all of them new, ready and counted.
@@ -50,7 +51,7 @@ func TestConditions(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		deployment  *appsv1.Deployment
-		refusal     *refusal
+		refusal     *retry.Refusal
 		ready       string // status/reason
 		progressing string
 		message     string // part of Ready's message
@@ -128,7 +129,7 @@ func TestConditions(t *testing.T) {
 		},
 		"Refused": {
 			reason:     "What the API server refused is not rolled out, even if the old Deployment is healthy.",
-			deployment: rolledOut(3), refusal: &refusal{reason: v1alpha1.ReasonRefused, message: "exceeded quota"},
+			deployment: rolledOut(3), refusal: &retry.Refusal{Reason: v1alpha1.ReasonRefused, Message: "exceeded quota"},
 			ready: "False/Refused", progressing: "False/Refused", message: "exceeded quota",
 		},
 	}
@@ -160,7 +161,7 @@ func TestDesireStatus(t *testing.T) {
 
 	t.Run("ForeignDeployment", func(t *testing.T) {
 		foreign := rolledOut(3, func(d *appsv1.Deployment) { d.OwnerReferences = nil })
-		status := desireStatus(foo, foreign, nil, &refusal{reason: v1alpha1.ReasonConflict, message: "in the way"})
+		status := desireStatus(foo, foreign, nil, &retry.Refusal{Reason: v1alpha1.ReasonConflict, Message: "in the way"})
 		if status.Replicas != 0 || status.ReadyReplicas != 0 || status.UpdatedReplicas != 0 {
 			t.Errorf("counts the Pods of a Deployment that is not the Foo's: %+v", status)
 		}
