@@ -64,7 +64,7 @@ func (f *fence) claim(ctx context.Context, stillOurs func(context.Context) error
 			}
 			return 0, fmt.Errorf("read the Fence: %w", err)
 		}
-		if current.Spec.Holder != nil && *current.Spec.Holder == f.holder && current.Spec.Epoch == f.epoch {
+		if f.names(current.Spec.Holder) && current.Spec.Epoch == f.epoch {
 			return f.epoch, f.probe(ctx) // an earlier try got this far
 		}
 		if err := stillOurs(ctx); err != nil {
@@ -82,6 +82,16 @@ func (f *fence) claim(ctx context.Context, stillOurs func(context.Context) error
 		return f.epoch, f.probe(ctx)
 	}
 }
+
+// named asks whom the Fence names; nil is nobody.
+func (f *fence) named(ctx context.Context) (*v1alpha1.FenceHolder, error) {
+	current := &v1alpha1.Fence{}
+	err := f.client.Get(ctx, f.key, current)
+	return current.Spec.Holder, err
+}
+
+// names says whether a holder is this Pod.
+func (f *fence) names(holder *v1alpha1.FenceHolder) bool { return holder != nil && *holder == f.holder }
 
 // probe writes through the fence until a write is let through.
 func (f *fence) probe(ctx context.Context) error {

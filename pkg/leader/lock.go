@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -130,7 +131,7 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		lease, err := l.leases.Get(ctx, LeaseName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			l.see(nil)
-			l.previous = previous{}
+			l.previous = previous{missing: true}
 			if l.missing.IsZero() {
 				l.missing = l.clock.Now()
 			}
@@ -159,14 +160,23 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 }
 
-// patience is how long the Lease has to be missing before it is made again. When the release is removed, the rights go a moment before
-// the Lease does: one made in between would be in the way of the next installation.
+// patience is how long the Lease has to be missing before the leader makes it again. When the release is removed, the rights go a moment
+// before the Lease does: one made in between would be in the way of the next installation.
 const patience = time.Second
+
+// patience is how long the Lease has to be missing before this replica makes it again: the leader has time to do so while it may still
+// lead, and a standby leaves it that time, and the one that it has without a Lease.
+func (l *Lock) patience() time.Duration {
+	if l.isLeading() {
+		return min(patience, l.options.Timings.RenewDeadline/2)
+	}
+	return l.options.Timings.LeaseDuration
+}
 
 // Create makes the Lease again after somebody deleted it. It is an update without a resource version: the right to create by
 // name holds for that, and if another replica was faster the API server refuses it.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	if since := l.clock.Since(l.missing); since < patience {
+	if since, patience := l.clock.Since(l.missing), l.patience(); since < patience {
 		return fmt.Errorf("the Lease %s is missing; making it again in %s", l.Describe(), patience-since)
 	}
 	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -182,11 +192,16 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	releasing := record.HolderIdentity != l.identity
 	if releasing {
 		l.resign()
-		// client-go goes by what it last renewed, and would release whatever Lease it finds now.
-		if holder := holderOf(l.lease); holder != l.identity {
-			return fmt.Errorf("nothing to release: the Lease is held by %q", holder)
-		}
 	}
+	if l.lease == nil {
+		// client-go renews what it had before it looks again.
+		return apierrors.NewNotFound(coordinationv1.Resource("leases"), LeaseName)
+	}
+	// client-go goes by what it last renewed, and would release whatever Lease it finds now.
+	if holder := holderOf(l.lease); releasing && holder != l.identity {
+		return fmt.Errorf("nothing to release: the Lease is held by %q", holder)
+	}
+	record.LeaderTransitions = min(record.LeaderTransitions, math.MaxInt32) // somebody wrote the last one there is
 	sent := l.clock.Now()
 	lease := l.lease.DeepCopy()
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
@@ -230,17 +245,20 @@ func (l *Lock) see(lease *coordinationv1.Lease) {
 
 // previous says whose the Lease was before this replica took it.
 type previous struct {
-	holder string // empty: nobody's, or it was released
-	own    bool   // this Pod's: its container restarted
+	holder  string // empty: nobody's, or it was released
+	own     bool   // this Pod's: its container restarted
+	missing bool   // somebody deleted it
 }
 
 // expired says whether a holder was given up that may still be running.
-func (p previous) expired() bool { return p.holder != "" && !p.own }
+func (p previous) expired() bool { return p.missing || p.holder != "" && !p.own }
 
 func (p previous) String() string {
 	switch {
 	case p.own:
 		return "after a restart in its Pod"
+	case p.missing:
+		return "after the Lease was missing for the lease duration"
 	case p.expired():
 		return fmt.Sprintf("after %s gave no sign of life for the lease duration", podOf(p.holder))
 	default:

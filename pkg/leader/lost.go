@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
 // lastWords is how long a replica that lost the Lease takes to say so in an Event.
@@ -63,7 +65,7 @@ func (l *Lock) told(object any) {
 	}
 }
 
-// Suspect has the Lease asked for now: something says that this replica no longer leads.
+// Suspect has the Lease and the Fence asked for now: something says that this replica no longer leads.
 func (l *Lock) Suspect() {
 	select {
 	case l.suspect <- struct{}{}:
@@ -81,12 +83,31 @@ func (l *Lock) answerSuspicions(ctx context.Context) {
 		if !l.isLeading() {
 			continue
 		}
-		lease, err := l.leases.Get(ctx, LeaseName, metav1.GetOptions{})
-		// Without an answer the election loop decides, and the watchdog.
-		if err == nil && l.isLeading() && holderOf(lease) != l.identity {
-			l.lose(heldBy(holderOf(lease))) //nolint:errcheck // it is given to Lost
-		}
+		l.check(ctx)
 	}
+}
+
+// check ends a leader whose Lease is somebody else's, or whose Fence names another Pod or none: only a leader that begins claims the Fence.
+// Without an answer the election loop decides, and the watchdog. While there is no Fence, nobody else can lead either.
+func (l *Lock) check(ctx context.Context) {
+	lease, err := l.leases.Get(ctx, LeaseName, metav1.GetOptions{})
+	if err != nil || !l.isLeading() {
+		return
+	}
+	if holder := holderOf(lease); holder != l.identity {
+		l.lose(heldBy(holder)) //nolint:errcheck // it is given to Lost
+		return
+	}
+	if holder, err := l.fence.named(ctx); err == nil && !l.fence.names(holder) {
+		l.end(fmt.Errorf("the Fence %s was changed or made again by somebody, and names %s", l.fence.key, nameOf(holder))) //nolint:errcheck // as above
+	}
+}
+
+func nameOf(holder *v1alpha1.FenceHolder) string {
+	if holder == nil {
+		return "nobody"
+	}
+	return "Pod " + holder.PodName
 }
 
 // watchdog ends a leader that did not renew in time, should the election loop itself be stuck.
@@ -115,9 +136,13 @@ func (l *Lock) overdue() (silence time.Duration, overdue bool) {
 	return silence, l.leading && silence > limit
 }
 
-// lose gives the error to Lost, once, and returns it.
+// lose says why the Lease is lost.
 func (l *Lock) lose(why string) error {
-	err := fmt.Errorf("the Lease %s is lost: %s", l.Describe(), why)
+	return l.end(fmt.Errorf("the Lease %s is lost: %s", l.Describe(), why))
+}
+
+// end gives the error to Lost, if it is the first, and returns it.
+func (l *Lock) end(err error) error {
 	l.mu.Lock()
 	first := !l.gone
 	l.gone, l.leading = true, false

@@ -3,6 +3,7 @@ package failover
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 // Somebody deletes the Lease: the leader makes it again, as the chart's, and nobody notices.
 func TestLeaseDeletedByHand(t *testing.T) {
 	all := startReplicas(t, 2, fast)
-	_, epoch := all.leading(t, 0, time.Minute)
+	led, epoch := all.leading(t, 0, time.Minute)
 	before := readLease(t)
 	if err := admin.Delete(t.Context(), readLease(t)); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,50 @@ func TestLeaseDeletedByHand(t *testing.T) {
 		}
 		return nil
 	})
-	all.leading(t, epoch, time.Minute)
+	all.writes(t)
+	if _, after := all.leading(t, epoch, time.Minute); after != epoch || !led.Running() {
+		t.Errorf("epoch %d became %d; the leader runs: %t", epoch, after, led.Running())
+	}
+}
+
+// Somebody deletes the Lease, and its leader does not come back: another one makes the Lease again.
+func TestLeaseDeletedAndLeaderKilled(t *testing.T) {
+	all := startReplicas(t, 2, fast)
+	led, epoch := all.leading(t, 0, time.Minute)
+	led.Kill()
+	if err := admin.Delete(t.Context(), readLease(t)); err != nil {
+		t.Fatal(err)
+	}
+	next, _ := all.leading(t, epoch+1, 15*time.Second)
+	all.writes(t)
+	expectEvent(t, next, "Leading", "after the Lease was missing for the lease duration")
+}
+
+// Somebody deletes the Fence, and it is made again as the chart makes it, naming nobody: the leader, whose writes are refused, ends, and
+// whoever leads next claims it.
+func TestFenceMadeAgainByHand(t *testing.T) {
+	all := startReplicas(t, 2, fast)
+	old, _ := all.leading(t, 0, time.Minute)
+	fence := &v1alpha1.Fence{}
+	key := client.ObjectKey{Namespace: systemNamespace, Name: leader.FenceName}
+	if err := admin.Get(t.Context(), key, fence); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Delete(t.Context(), fence); err != nil {
+		t.Fatal(err)
+	}
+	again := &v1alpha1.Fence{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: fence.Labels, Annotations: fence.Annotations}}
+	if err := admin.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	startLoad(t)
+	waitEnded(t, old)
+	if err := old.Wait(); err == nil {
+		t.Error("the leader exited with 0, as if it had been asked to")
+	}
+	expectEvent(t, old, "LeadershipLost", "was changed or made again by somebody, and names nobody")
+	all.revive(t)
+	all.leading(t, 1, time.Minute)
 	all.writes(t)
 }
 
@@ -53,6 +97,7 @@ func TestLeaseTakenByHand(t *testing.T) {
 	for {
 		lease := readLease(t)
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To("somebody"), ptr.To[int32](24*60*60)
+		lease.Spec.LeaseTransitions = ptr.To[int32](math.MaxInt32) // there is no next one
 		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
 		if admin.Update(t.Context(), lease) == nil { // the leader renews it all the time
 			break
