@@ -20,6 +20,7 @@ func TestFence(t *testing.T) {
 		"as made first":  {reason: "the chart makes it without a spec", patch: `spec: null`},
 		"no holder":      {reason: "nobody may write", patch: `spec: {holder: null}`},
 		"negative epoch": {reason: "it counts from 0", patch: `spec: {epoch: -1}`, want: "spec.epoch in body should be greater than or equal to 0"},
+		"endless epoch":  {reason: "nobody could follow", patch: `spec: {epoch: 9223372036854775807}`, want: "spec.epoch in body should be less than or equal to 1000000000000"},
 		"no UID":         {reason: "a Pod made again must be told apart", patch: `spec: {holder: {podUID: null}}`, want: "spec.holder.podUID: Required value"},
 		"empty UID":      {reason: "a Pod made again must be told apart", patch: `spec: {holder: {podUID: ""}}`, want: "spec.holder.podUID"},
 		"empty name":     {reason: "a Pod has one", patch: `spec: {holder: {podName: ""}}`, want: "spec.holder.podName"},
@@ -29,13 +30,14 @@ func TestFence(t *testing.T) {
 
 func TestFenceUpdate(t *testing.T) {
 	t.Parallel()
-	const back = "epoch never goes back: read the Fence again and write a higher one"
+	const back = "epoch never goes back, and up by one at a time: read the Fence again and write epoch + 1"
 	const change = "a change of holder needs a higher epoch: read the Fence again and write epoch + 1"
 	testUpdate(t, strings.ReplaceAll(validFence, "name: valid", "name: held"), "", map[string]admission{
 		"nothing":        {reason: "a repeated write", patch: `{}`},
 		"takeover":       {reason: "what a new leader writes", patch: `spec: {holder: {podName: b, podUID: c}, epoch: 8}`},
 		"same again":     {reason: "a container that restarted", patch: `spec: {epoch: 8}`},
 		"release":        {reason: "a leader that goes", patch: `spec: {holder: null, epoch: 8}`},
+		"far ahead":      {reason: "nobody could follow for ever", patch: `spec: {epoch: 9}`, want: back},
 		"lower epoch":    {reason: "an old leader", patch: `spec: {epoch: 6}`, want: back},
 		"no epoch":       {reason: "0 is lower", patch: `spec: {epoch: null}`, want: back},
 		"no spec":        {reason: "0 is lower", patch: `spec: null`, want: back},

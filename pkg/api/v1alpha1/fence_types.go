@@ -51,16 +51,17 @@ type FenceList struct {
 
 // FenceSpec says who may write.
 //
-// +kubebuilder:validation:XValidation:rule="self.epoch >= oldSelf.epoch",fieldPath=".epoch",message="epoch never goes back: read the Fence again and write a higher one"
+// +kubebuilder:validation:XValidation:rule="self.epoch == oldSelf.epoch || self.epoch == oldSelf.epoch + 1",fieldPath=".epoch",message="epoch never goes back, and up by one at a time: read the Fence again and write epoch + 1"
 // +kubebuilder:validation:XValidation:rule="self.epoch > oldSelf.epoch || (has(self.holder) == has(oldSelf.holder) && (!has(self.holder) || self.holder == oldSelf.holder))",fieldPath=".holder",message="a change of holder needs a higher epoch: read the Fence again and write epoch + 1"
 type FenceSpec struct {
 	// The Pod that may write; left out, none may.
 	// +optional
 	Holder *FenceHolder `json:"holder,omitempty"`
 
-	// How many times the holder changed. It never goes back, and each change of holder raises it.
+	// How many times the holder changed. It never goes back, and each change of holder raises it by one.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000
 	// +optional
 	Epoch int64 `json:"epoch"`
 }
