@@ -159,9 +159,15 @@ func (o *Options) newManager(restConfig *rest.Config, lock *leader.Lock, log log
 			DefaultTransform:            cache.TransformStripManagedFields(),
 			ReaderFailOnMissingInformer: true,
 		},
-		// Sources run in standbys too, so that a new leader's queue is filled when it wins.
-		// No reconcile takes nearly as long as a minute, unless the API server hangs; then it must not hold a worker for ever.
-		Controller:                          config.Controller{EnableWarmup: ptr.To(true), ReconciliationTimeout: time.Minute},
+		Controller: config.Controller{
+			// Sources run in standbys too, so that a new leader's queue is filled when it wins.
+			EnableWarmup: ptr.To(true),
+			// No reconcile takes nearly as long as a minute, unless the API server hangs; then it must not hold a worker for ever.
+			ReconciliationTimeout: time.Minute,
+			// That queue serves what a leader finds when it begins after all that is new, whosever it is: one busy tenant would keep the
+			// others waiting without end.
+			UsePriorityQueue: ptr.To(false),
+		},
 		Metrics:                             o.metrics(),
 		HealthProbeBindAddress:              o.HealthProbeBindAddress,
 		LeaderElection:                      true,
