@@ -56,6 +56,7 @@ func TestBarObjectsAreLocked(t *testing.T) {
 		t.Run("by the status, "+who, func(t *testing.T) { testStatusIsNoWayAround(t, c) })
 	}
 	t.Run("metadata of others", func(t *testing.T) { testForeignMetadata(t, e, ada) })
+	t.Run("no shared fields", func(t *testing.T) { testNoSharedFields(t, ada, operator, web) })
 	t.Run("no adoption", func(t *testing.T) { testNoAdoption(t, ada, operator, web) })
 	t.Run("forged objects", func(t *testing.T) { testForged(t, ada, web) })
 	t.Run("a cloud's controller", func(t *testing.T) { testCloudController(t, e, live) })

@@ -107,6 +107,48 @@ func testForeignMetadata(t *testing.T, e *env, ada client) {
 	admitted(t, "Kubernetes' controllers", patch(kubernetes, `{"metadata": {"labels": {"service.kubernetes.io/headless": ""}}}`))
 }
 
+// Who owns a field as well keeps it when the operator gives it up.
+func testNoSharedFields(t *testing.T, ada, operator client, web *appsv1.Deployment) {
+	wanted := ofBar("owned", web)
+	wanted.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
+	wanted.Annotations = map[string]string{"lb.example.com/public": "true"}
+	content, err := json.Marshal(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	force := ptr.To(true)
+	own, others := operator.CoreV1().Services("team-a"), ada.CoreV1().Services("team-a")
+	_, err = own.Patch(t.Context(), "owned", types.ApplyPatchType, content, metav1.PatchOptions{FieldManager: "controlee-bar", Force: force})
+	admitted(t, "the operator's apply", err)
+
+	const refusal = "who owns fields of this load balancer is for Controlee to say"
+	for what, fields := range map[string]string{
+		"the port that it has":       `"metadata": {"name": "owned"}, "spec": {"ports": [{"port": 80}]}`,
+		"the annotation that it has": `"metadata": {"name": "owned", "annotations": {"lb.example.com/public": "true"}}`,
+		"the label that it has":      `"metadata": {"name": "owned", "labels": {"controlee.dev/bar": "owned"}}`,
+		"a finalizer and the port":   `"metadata": {"name": "owned", "finalizers": ["example.com/mine"]}, "spec": {"ports": [{"port": 80}]}`,
+	} {
+		apply := `{"apiVersion": "v1", "kind": "Service", ` + fields + `}`
+		_, err := others.Patch(t.Context(), "owned", types.ApplyPatchType, []byte(apply), metav1.PatchOptions{FieldManager: "me", Force: force})
+		refused(t, "apply of "+what, err, barObjectsLocked, refusal, "change Deployment web")
+	}
+	for what, patch := range map[string]string{
+		"managers forgotten": `[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]`,
+		"a manager added": `[{"op": "add", "path": "/metadata/managedFields/-", "value": {"manager": "me", "operation": "Apply", "apiVersion": "v1",
+			"time": "2030-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:selector": {}}}}}]`,
+	} {
+		_, err := others.Patch(t.Context(), "owned", types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "me"})
+		refused(t, what, err, barObjectsLocked, refusal)
+	}
+
+	finalizer := `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "owned", "finalizers": ["example.com/mine"]}}`
+	_, err = others.Patch(t.Context(), "owned", types.ApplyPatchType, []byte(finalizer), metav1.PatchOptions{FieldManager: "me", Force: force})
+	admitted(t, "apply of a finalizer", err)
+	_, err = others.Patch(t.Context(), "owned", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{FieldManager: "another"})
+	admitted(t, "finalizers off", err)
+	admitted(t, "the operator's delete", own.Delete(t.Context(), "owned", metav1.DeleteOptions{}))
+}
+
 // What the operator applies makes an object or changes its own; it never becomes a change of somebody else's, who was faster.
 func testNoAdoption(t *testing.T, ada, operator client, web *appsv1.Deployment) {
 	// With force, as the operator changes its own: no field of the other's is in the way.
