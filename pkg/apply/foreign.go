@@ -26,7 +26,7 @@ func (e *ForeignError) Error() string {
 	case e.Controller != "":
 		return fmt.Sprintf("%s %q exists and belongs to %s; it is left alone: delete it or choose another name", e.Kind, e.Name, e.Controller)
 	default:
-		return fmt.Sprintf("%s %q exists and was not made by this object; it is left alone: delete it or choose another name", e.Kind, e.Name)
+		return fmt.Sprintf("%s %q exists and does not belong to this object; it is left alone: delete it or choose another name", e.Kind, e.Name)
 	}
 }
 
