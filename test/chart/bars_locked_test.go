@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -44,8 +45,8 @@ func TestBarsAreLocked(t *testing.T) {
 	t.Run("without rights RBAC refuses", func(t *testing.T) {
 		alice := newClient(t, e.user(t, "alice"))
 		for what, err := range writesOf(t, alice, barGVR, live, patch, true) {
-			if !apierrors.IsForbidden(err) {
-				t.Errorf("%s: got %v, want Forbidden", what, err)
+			if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+				t.Errorf("%s: got %v, want Forbidden by RBAC", what, err)
 			}
 		}
 	})
@@ -99,7 +100,7 @@ func TestBarsAreLocked(t *testing.T) {
 		e.upgrade(t, chart)
 		eventually(t, "the group may no longer write Bars", func() bool {
 			_, err := others.Create(t.Context(), bar("another", "web"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return err != nil
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+barsLocked+"'")
 		})
 	})
 }

@@ -109,7 +109,8 @@ func TestOperatorHasNoRightsElsewhere(t *testing.T) {
 	})
 }
 
-// No rule of the operator can be stretched: no wildcard, no verb or kind by which rights are made, and nothing of Secrets.
+// No rule of the operator can be stretched: no wildcard, no verb or kind by which rights are made, nothing of Secrets, and no paths
+// besides the resources.
 func TestOperatorRulesCannotBeStretched(t *testing.T) {
 	for _, file := range []string{"cluster", "metrics-auth", "tenant", "system"} {
 		for _, rule := range readRole(t, "operator/"+file+".yaml").Rules {
@@ -117,6 +118,9 @@ func TestOperatorRulesCannotBeStretched(t *testing.T) {
 				if slices.Contains(rule.Verbs, verb) {
 					t.Errorf("rbac/operator/%s.yaml has the verb %q: %v", file, verb, rule)
 				}
+			}
+			if len(rule.NonResourceURLs) > 0 {
+				t.Errorf("rbac/operator/%s.yaml has paths: %v", file, rule)
 			}
 			if slices.Contains(rule.APIGroups, "*") {
 				t.Errorf("rbac/operator/%s.yaml has the group \"*\": %v", file, rule)

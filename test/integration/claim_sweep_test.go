@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -160,6 +161,19 @@ func TestNamespaceDeletedWhileTheOperatorIsStopped(t *testing.T) {
 	}
 	waitFor(t, foo, v1alpha1.FooExposed, "True/"+v1alpha1.ReasonExposed)
 
+	thereAre := func(ctx context.Context, n int) error {
+		bars := &v1alpha1.BarList{}
+		if err := admin.List(ctx, bars, client.InNamespace(systemNamespace), client.MatchingLabels{v1alpha1.TenantLabel: "vanishing"}); err != nil {
+			return err
+		}
+		if len(bars.Items) != n {
+			return fmt.Errorf("%d Bars, want %d", len(bars.Items), n)
+		}
+		return nil
+	}
+	if err := thereAre(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "vanishing"}}
 	withoutOperator(t, func() {
 		deleted := time.Now()
@@ -167,24 +181,15 @@ func TestNamespaceDeletedWhileTheOperatorIsStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, time.Minute, func(ctx context.Context) error {
-			if err := admin.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err == nil {
-				return fmt.Errorf("still there: %+v", namespace.Status)
+			if err := admin.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("still there: %+v, %w", namespace.Status, err)
 			}
 			return nil
 		})
 		t.Logf("the namespace was gone %s after its deletion", time.Since(deleted).Round(100*time.Millisecond))
 	})
 	restarted := time.Now()
-	eventually(t, time.Minute, func(ctx context.Context) error {
-		bars := &v1alpha1.BarList{}
-		if err := admin.List(ctx, bars, client.InNamespace(systemNamespace), client.MatchingLabels{v1alpha1.TenantLabel: "vanishing"}); err != nil {
-			return err
-		}
-		if len(bars.Items) > 0 {
-			return fmt.Errorf("%d Bars are left", len(bars.Items))
-		}
-		return nil
-	})
+	eventually(t, time.Minute, func(ctx context.Context) error { return thereAre(ctx, 0) })
 	t.Logf("the Bars were gone %s after the operator was back", time.Since(restarted).Round(100*time.Millisecond))
 }
 

@@ -46,6 +46,7 @@ func TestTenantsComeAndGoAtRunTime(t *testing.T) {
 	}
 	waitGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "late"}})
 	time.Sleep(time.Second) // the operator hears of the deletion by its watch, and nothing shows from outside that it has
+	removed := time.Now()
 	change(t, foo, func(f *v1alpha1.Foo) { f.Spec.Image = "registry.example/web:2" })
 	always(t, 2*time.Second, func(context.Context) error {
 		if image := deploymentOf(t, foo).Spec.Template.Spec.Containers[0].Image; image != "registry.example/web:1" {
@@ -53,6 +54,18 @@ func TestTenantsComeAndGoAtRunTime(t *testing.T) {
 		}
 		return nil
 	})
+	// Without the RoleBinding it could not have: it must not even have tried, while it goes on serving everybody else.
+	for _, e := range operatorRequests(t, removed) {
+		if e.Object().Namespace == "late" {
+			t.Errorf("asked of a namespace that is nobody's any longer: %s", e)
+		}
+	}
+	other := newFoo("quiet", "still-served")
+	create(t, other)
+	waitReady(t, other)
+	if after := processes(); !slices.Equal(before, after) {
+		t.Errorf("operator processes changed: %v before, %v after", before, after)
+	}
 }
 
 // A lost RoleBinding disengages its namespace alone, says so, and is recovered from when it comes back.

@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+)
+
+// modelService is the Service that a source gets: whose it is, and where it leads to.
+type modelService struct {
+	Bar      modelBar
+	Owner    types.UID
+	Selector map[string]string
+	Targets  []string
+}
+
+// checkSources compares the Services, and what the sources are told, with what the model says.
+func checkSources(ctx context.Context, sources []*modelSource) error {
+	live, err := liveSources(ctx)
+	if err != nil {
+		return err
+	}
+	services, addresses, err := modelServices(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]modelService{}
+	for _, s := range sources {
+		name := barKey(s.object()).Name
+		source, exists := live[name]
+		if exists != s.exists {
+			return fmt.Errorf("%s/%s exists: %t", s.namespace, s.name, exists)
+		}
+		if !exists {
+			continue
+		}
+		bar, gets := s.gets()
+		if gets {
+			wanted[name] = modelService{Bar: bar, Owner: source.GetUID(), Selector: map[string]string{"app": s.name}, Targets: asText(bar.Ports)}
+		}
+		if err := s.told(source, gets, addresses[name]); err != nil {
+			return err
+		}
+	}
+	if diff := cmp.Diff(wanted, services); diff != "" {
+		return fmt.Errorf("Services, -model +cluster:\n%s", diff)
+	}
+	return nil
+}
+
+// told checks what stands on a source: where its load balancer is, or why it has none, or nothing if it does not ask.
+func (s *modelSource) told(source client.Object, gets bool, address string) error {
+	told := source.GetAnnotations()
+	state, answered := told[v1alpha1.BarStateAnnotation]
+	ready := state == string(v1alpha1.PhaseReady)
+	if !gets {
+		address = ""
+	}
+	if ready != gets || answered != (s.class != "") || told[v1alpha1.BarAddressAnnotation] != address {
+		return fmt.Errorf("%s/%s, which asks for class %q, is told %q and %q; gets a load balancer: %t, at %q",
+			s.namespace, s.name, s.class, state, told[v1alpha1.BarAddressAnnotation], gets, address)
+	}
+	return nil
+}
+
+// liveSources gives the sources of the model that exist, by the names of their Bars.
+func liveSources(ctx context.Context) (map[string]client.Object, error) {
+	deployments, services := &appsv1.DeploymentList{}, &corev1.ServiceList{}
+	if err := admin.List(ctx, deployments); err != nil {
+		return nil, err
+	}
+	if err := admin.List(ctx, services); err != nil {
+		return nil, err
+	}
+	live := map[string]client.Object{}
+	for i := range deployments.Items {
+		live[barKey(&deployments.Items[i]).Name] = &deployments.Items[i]
+	}
+	for i := range services.Items {
+		live[barKey(&services.Items[i]).Name] = &services.Items[i]
+	}
+	return live, nil
+}
+
+// modelServices gives the Services that were made for Bars, and their addresses, by the Bar's name. A second one of a Bar stands beside the
+// first.
+func modelServices(ctx context.Context) (services map[string]modelService, addresses map[string]string, err error) {
+	list := &corev1.ServiceList{}
+	if err := admin.List(ctx, list, client.HasLabels{v1alpha1.BarLabel}); err != nil {
+		return nil, nil, err
+	}
+	services, addresses = map[string]modelService{}, map[string]string{}
+	for i := range list.Items {
+		service := &list.Items[i]
+		if !strings.HasPrefix(service.Namespace, "model-") {
+			continue
+		}
+		found := modelService{Bar: modelBar{Class: internalClass, Type: service.Spec.Type}, Selector: service.Spec.Selector}
+		if service.Spec.Type == corev1.ServiceTypeNodePort {
+			found.Bar.Class = nodePortClass
+		}
+		for _, owner := range service.OwnerReferences {
+			found.Owner += owner.UID
+		}
+		for _, port := range service.Spec.Ports {
+			found.Bar.Ports = append(found.Bar.Ports, port.Port)
+			found.Targets = append(found.Targets, port.TargetPort.String())
+		}
+		name := service.Labels[v1alpha1.BarLabel]
+		if _, second := services[name]; second {
+			name += " (second)"
+		}
+		services[name], addresses[name] = found, service.Spec.ClusterIP
+	}
+	return services, addresses, nil
+}
+
+func asText(ports []int32) (all []string) {
+	for _, port := range ports {
+		all = append(all, fmt.Sprint(port))
+	}
+	return all
+}
