@@ -98,7 +98,7 @@ func (l *Lock) check(ctx context.Context) {
 		l.lose(heldBy(holder)) //nolint:errcheck // it is given to Lost
 		return
 	}
-	if holder, err := l.fence.named(ctx); err == nil && !l.fence.names(holder) {
+	if holder, err := l.fence.named(ctx); err == nil && l.isLeading() && !l.fence.names(holder) {
 		l.end(fmt.Errorf("the Fence %s was changed or made again by somebody, and names %s", l.fence.key, nameOf(holder))) //nolint:errcheck // as above
 	}
 }
