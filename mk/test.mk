@@ -21,7 +21,7 @@ test-go: bin/gotestsum $(KUBE) ## Run the Go tests; PKG=./pkg/foo/... chooses.
 	@mk/compile tests . '$(PKG)' vet
 	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -count=1 -timeout 20m -p $(TEST_PROCS) $(PKG)
 
-# N=100: 650 handovers by SIGTERM, 150 by a restart, 110 by a kill and 125 by a pause, in about an hour. `make test` has two of each.
+# N=100: 650 handovers by SIGTERM, 150 by a restart, 110 by a kill and 125 by a pause, in about half an hour. `make test` has two of each.
 N ?= 100
 .PHONY: test-failover
 test-failover: $(KUBE) ## Measure handovers of the leader, 1,035 with N=100, and prove that no old leader writes after its successor.
