@@ -160,15 +160,15 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 }
 
-// patience is how long the Lease has to be missing before the leader makes it again. When the release is removed, the rights go a moment
+// leaderPatience is how long the Lease has to be missing before the leader makes it again. When the release is removed, the rights go a moment
 // before the Lease does: one made in between would be in the way of the next installation.
-const patience = time.Second
+const leaderPatience = time.Second
 
 // patience is how long the Lease has to be missing before this replica makes it again: the leader has time to do so while it may still
 // lead, and a standby leaves it that time, and the one that it has without a Lease.
 func (l *Lock) patience() time.Duration {
 	if l.isLeading() {
-		return min(patience, l.options.Timings.RenewDeadline/2)
+		return min(leaderPatience, l.options.Timings.RenewDeadline/2)
 	}
 	return l.options.Timings.LeaseDuration
 }
@@ -176,8 +176,8 @@ func (l *Lock) patience() time.Duration {
 // Create makes the Lease again after somebody deleted it. It is an update without a resource version: the right to create by
 // name holds for that, and if another replica was faster the API server refuses it.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	if since, patience := l.clock.Since(l.missing), l.patience(); since < patience {
-		return fmt.Errorf("the Lease %s is missing; making it again in %s", l.Describe(), patience-since)
+	if left := l.patience() - l.clock.Since(l.missing); left > 0 {
+		return fmt.Errorf("the Lease %s is missing; making it again in %s", l.Describe(), left)
 	}
 	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: l.options.Namespace, Name: LeaseName,

@@ -207,3 +207,12 @@ func waitEnded(t *testing.T, old *cluster.OperatorProcess) {
 		old.Kill()
 	}
 }
+
+// waitFailed waits until a leader that lost its leadership has ended, as one that was not asked to.
+func waitFailed(t *testing.T, old *cluster.OperatorProcess) {
+	t.Helper()
+	waitEnded(t, old)
+	if err := old.Wait(); err == nil {
+		t.Error("the leader exited with 0, as if it had been asked to")
+	}
+}

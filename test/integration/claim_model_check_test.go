@@ -19,7 +19,7 @@ type modelService struct {
 	Bar      modelBar
 	Owner    types.UID
 	Selector map[string]string
-	Targets  []string
+	Targets  []int32
 }
 
 // checkSources compares the Services, and what the sources are told, with what the model says.
@@ -44,7 +44,7 @@ func checkSources(ctx context.Context, sources []*modelSource) error {
 		}
 		bar, gets := s.gets()
 		if gets {
-			wanted[name] = modelService{Bar: bar, Owner: source.GetUID(), Selector: map[string]string{"app": s.name}, Targets: asText(bar.Ports)}
+			wanted[name] = modelService{Bar: bar, Owner: source.GetUID(), Selector: map[string]string{"app": s.name}, Targets: bar.Ports}
 		}
 		if err := s.told(source, gets, addresses[name]); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (s *modelSource) told(source client.Object, gets bool, address string) erro
 	return nil
 }
 
-// liveSources gives the sources of the model that exist, by the names of their Bars.
+// liveSources gives the Deployments and Services that exist, by the names of the Bars that they have if they are sources.
 func liveSources(ctx context.Context) (map[string]client.Object, error) {
 	deployments, services := &appsv1.DeploymentList{}, &corev1.ServiceList{}
 	if err := admin.List(ctx, deployments); err != nil {
@@ -112,7 +112,7 @@ func modelServices(ctx context.Context) (services map[string]modelService, addre
 		}
 		for _, port := range service.Spec.Ports {
 			found.Bar.Ports = append(found.Bar.Ports, port.Port)
-			found.Targets = append(found.Targets, port.TargetPort.String())
+			found.Targets = append(found.Targets, port.TargetPort.IntVal) // 0: a name
 		}
 		name := service.Labels[v1alpha1.BarLabel]
 		if _, second := services[name]; second {
@@ -121,11 +121,4 @@ func modelServices(ctx context.Context) (services map[string]modelService, addre
 		services[name], addresses[name] = found, service.Spec.ClusterIP
 	}
 	return services, addresses, nil
-}
-
-func asText(ports []int32) (all []string) {
-	for _, port := range ports {
-		all = append(all, fmt.Sprint(port))
-	}
-	return all
 }
