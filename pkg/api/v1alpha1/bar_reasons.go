@@ -10,6 +10,9 @@ const (
 	ReasonProvisioning = "Provisioning"
 	// ReasonReleasing: what was made is being taken away.
 	ReasonReleasing = "Releasing"
+	// ReasonNamespaceLost: the operator can no longer see the namespace, because its Tenant or the operator's RoleBinding is missing. The Bar,
+	// its objects and its host name are kept until the namespace is served again, the namespace is gone, or an admin deletes the Bar.
+	ReasonNamespaceLost = "NamespaceLost"
 	// ReasonTerminating: an object is still being deleted: one of the wanted name, or one that a released Bar waits for.
 	ReasonTerminating = "Terminating"
 	// ReasonAddressPending: the cluster's load balancer controller has given no address yet.
@@ -38,6 +41,10 @@ const (
 	// ReasonListenerTaken: another Bar has the Gateway's listener for itself and keeps it.
 	ReasonListenerTaken = "ListenerTaken"
 )
+
+// ReasonOptedOut is the reason of the condition ReleasePending of a Bar whose source has taken its request back; ReasonClassNotAllowed
+// is the other one. It is also the reason of the Event on the source.
+const ReasonOptedOut = "OptedOut"
 
 // ReasonClassReady is the reason of the condition Ready of a BarClass that can be used. Why one cannot is said with the reasons of a Bar.
 const ReasonClassReady = "Usable"

@@ -24,7 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="Source-Kind",type=string,priority=1,JSONPath=`.spec.sourceRef.kind`,description="Kind of the object that asked for it."
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.sourceRef.name`,description="Name of the object that asked for it."
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.addresses[*].value`,description="Its addresses."
-// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not."
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the Bar was created."
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label: at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
 // +kubebuilder:validation:XValidation:rule=`(has(self.status) && has(self.status.phase) ? self.status.phase : "") in {"": ["", "Pending"], "Pending": ["Pending", "Provisioning", "Failed", "Releasing"], "Provisioning": ["Provisioning", "Ready", "Failed", "Releasing"], "Ready": ["Ready", "Provisioning", "Failed", "Releasing"], "Failed": ["Failed", "Provisioning", "Releasing"], "Releasing": ["Releasing"]}[has(oldSelf.status) && has(oldSelf.status.phase) ? oldSelf.status.phase : ""]`,fieldPath=".status.phase",message="the phase cannot change like this: Pending may become Provisioning, Provisioning Ready, Ready and Failed Provisioning; each of these may become Failed or Releasing; nothing leaves Releasing; a new Bar begins with Pending; a phase cannot be removed"
@@ -97,11 +97,50 @@ type BarSpec struct {
 	// +optional
 	Selector map[string]string `json:"selector,omitempty"`
 
-	// Whether the load balancer is to be taken away: the source is gone, has opted out, or its namespace is no longer a tenant's.
+	// Settings that the source, a Service, has for its traffic. The BarClass decides which of them the load balancer takes over.
+	// +optional
+	Traffic *BarTraffic `json:"traffic,omitempty"`
+
+	// Whether the load balancer is to be taken away: the source is gone, or the grace period after its request is over, or its Tenant
+	// is leaving.
 	// The claim controller sets it; the Bar controller then removes all that `status.targets` holds and deletes the Bar.
 	// Once true it stays true.
 	// +optional
 	Release bool `json:"release,omitempty"`
+}
+
+// BarTraffic holds the settings of a Service that say how traffic reaches its Pods, as in a Service's spec.
+type BarTraffic struct {
+	// `ClientIP` sends the connections of one client to one Pod; `None` does not.
+	// +kubebuilder:validation:Enum=ClientIP;None
+	// +optional
+	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+
+	// How long a client is sent to the same Pod with `sessionAffinity: ClientIP`, in seconds.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	SessionAffinityTimeoutSeconds *int32 `json:"sessionAffinityTimeoutSeconds,omitempty"`
+
+	// Whether traffic is sent to Pods that are not ready, too.
+	// +optional
+	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses,omitempty"`
+
+	// Which Pods are preferred, such as `PreferSameZone`.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
+
+	// `Cluster`, or `Local` for Pods of the client's node alone. Of traffic from within the cluster.
+	// +kubebuilder:validation:Enum=Cluster;Local
+	// +optional
+	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+
+	// `Cluster`, or `Local` for Pods of the node that the traffic arrives at. Of traffic from outside; only where the BarClass makes a Service of
+	// type NodePort or LoadBalancer and sets no policy of its own.
+	// +kubebuilder:validation:Enum=Cluster;Local
+	// +optional
+	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 }
 
 // BarSourceKind is a kind of object that can ask for a load balancer.
@@ -214,7 +253,8 @@ type BarStatus struct {
 	Addresses []BarAddress `json:"addresses,omitempty"`
 
 	// The latest observations, one for each type. `Ready`: the load balancer is as it was asked for and has an address; else the reason
-	// and message say what is missing.
+	// and message say what is missing. `Ready` is Unknown with reason `NamespaceLost` while the operator cannot see the namespace.
+	// `ReleasePending`: the source no longer asks for the load balancer, which is kept until the time in the message.
 	// +listType=map
 	// +listMapKey=type
 	// +patchStrategy=merge

@@ -48,6 +48,10 @@ func TestBarClass(t *testing.T) {
 		"no type":        {reason: "the type tells how to read the rest", patch: `spec: {provider: {type: null}}`, want: "spec.provider.type: Required value"},
 		"unknown type":   {reason: "there are two", patch: `spec: {provider: {type: service}}`, want: `supported values: "Service", "Gateway"`},
 		"other type":     {reason: "the settings are another's", patch: `spec: {provider: {type: Gateway}}`, want: gateway},
+		"no grace":       {reason: "released at once", patch: `spec: {releaseGracePeriodSeconds: 0}`},
+		"a day":          {reason: "the bound itself", patch: `spec: {releaseGracePeriodSeconds: 86400}`},
+		"negative grace": {reason: "it would be over before it began", patch: `spec: {releaseGracePeriodSeconds: -1}`, want: "spec.releaseGracePeriodSeconds in body should be greater than or equal to 0"},
+		"longer":         {reason: "a forgotten load balancer costs money", patch: `spec: {releaseGracePeriodSeconds: 86401}`, want: "spec.releaseGracePeriodSeconds in body should be less than or equal to 86400"},
 		"both": {
 			reason: "which one is meant cannot be told",
 			patch:  `spec: {provider: {gateway: {parentRef: {namespace: a, name: b}, hostnameTemplate: "{name}.example.com"}}}`,

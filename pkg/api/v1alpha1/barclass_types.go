@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -63,6 +65,27 @@ type BarClassSpec struct {
 	// What makes the load balancers, with its settings.
 	// +required
 	Provider BarProvider `json:"provider"`
+
+	// Grace period in seconds, 0 to 86400. When the source of a load balancer opts out, or its tenant may no longer use this class, the
+	// load balancer is kept for so long, and its source says when it will be released. A request that comes back within the grace period
+	// keeps the load balancer with its address. 0 releases at once. Deleting the source is not delayed.
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	ReleaseGracePeriodSeconds *int32 `json:"releaseGracePeriodSeconds,omitempty"`
+}
+
+// DefaultReleaseGracePeriod is the grace period of a BarClass that sets none, and of a load balancer whose BarClass is missing.
+const DefaultReleaseGracePeriod = 30 * time.Second
+
+// ReleaseGracePeriod returns how long a load balancer of this class is kept after its source has stopped to ask for it. A nil class, which
+// stands for one that is missing, has the default.
+func (c *BarClass) ReleaseGracePeriod() time.Duration {
+	if c == nil || c.Spec.ReleaseGracePeriodSeconds == nil {
+		return DefaultReleaseGracePeriod
+	}
+	return time.Duration(*c.Spec.ReleaseGracePeriodSeconds) * time.Second
 }
 
 // ProviderType names a provider.

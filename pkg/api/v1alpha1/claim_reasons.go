@@ -3,6 +3,9 @@ package v1alpha1
 // Words in the annotation BarStateAnnotation, and reasons of the condition Exposed of a Foo, for a source that does not get what
 // it asks for. Besides these the annotation has the phases of a Bar, ReasonBarClassNotFound, ReasonConflict and ReasonRefused.
 const (
+	// ReasonReleasePending: the source has stopped to ask for its load balancer, which is kept for the grace period of its BarClass; the message
+	// says until when.
+	ReasonReleasePending = "ReleasePending"
 	// ReasonClassNotAllowed: the Tenant's spec.allowedBarClasses does not hold the BarClass.
 	ReasonClassNotAllowed = "ClassNotAllowed"
 	// ReasonOverLimit: the Tenant has as many load balancers as its spec.maxBars allows; room that is made is used.

@@ -77,14 +77,35 @@ const (
 	ReasonBarClassNotFound = "BarClassNotFound"
 )
 
-// BarReady is the condition type of a Bar: True when the load balancer is as it was asked for and has an address.
-const BarReady = "Ready"
+// Condition types of a Bar.
+const (
+	// BarReady is True when the load balancer is as it was asked for and has an address. It is Unknown, with reason NamespaceLost, while the
+	// operator cannot see the namespace.
+	BarReady = "Ready"
+	// BarReleasePending is True during the grace period: the source has stopped to ask for the load balancer, or its tenant may no longer use
+	// the BarClass. The condition is removed when the request comes back.
+	BarReleasePending = "ReleasePending"
+)
 
 // BarClassReady is the condition type of a BarClass: True when what its provider needs is there.
 const BarClassReady = "Ready"
 
-// TenantEngaged is the condition type of a Tenant: True when all its namespaces are served.
-const TenantEngaged = "Engaged"
+// Condition types of a Tenant.
+const (
+	// TenantEngaged is True when all its namespaces are served.
+	TenantEngaged = "Engaged"
+	// TenantReleased is True when a Tenant with spec.leaving has no load balancer left, and its sources no annotation of the operator's.
+	// It is absent without spec.leaving.
+	TenantReleased = "Released"
+)
+
+// Reasons of the condition Released of a Tenant.
+const (
+	// ReasonReleased: nothing is left; the Tenant can be removed.
+	ReasonReleased = "Released"
+	// ReasonStillReleasing: the message lists what is left, and what it waits for.
+	ReasonStillReleasing = "StillReleasing"
+)
 
 // Reasons of the condition Engaged of a Tenant, and of the state of one of its namespaces.
 const (

@@ -162,7 +162,7 @@ spec:
 		},
 		"service BarClass": {
 			object: "kind: BarClass\nmetadata: {name: small}\nspec: {provider: {type: Service, service: {}}}\n",
-			want:   `spec: {provider: {type: Service, service: {type: ClusterIP}}}`,
+			want:   `spec: {provider: {type: Service, service: {type: ClusterIP}}, releaseGracePeriodSeconds: 30}`,
 		},
 		"gateway BarClass": {
 			object: `
@@ -170,7 +170,7 @@ kind: BarClass
 metadata: {name: small-gateway}
 spec: {provider: {type: Gateway, gateway: {parentRef: {namespace: a, name: b}, hostnameTemplate: "{name}.example.com"}}}
 `,
-			want: `spec: {provider: {type: Gateway, gateway: {routeKind: HTTPRoute, parentRef: {namespace: a, name: b}, hostnameTemplate: "{name}.example.com"}}}`,
+			want: `spec: {provider: {type: Gateway, gateway: {routeKind: HTTPRoute, parentRef: {namespace: a, name: b}, hostnameTemplate: "{name}.example.com"}}, releaseGracePeriodSeconds: 30}`,
 		},
 	}
 	for name, c := range cases {

@@ -28,6 +28,7 @@ func TestTenant(t *testing.T) {
 		"valid":           {reason: "all fields in use", patch: `{}`},
 		"least":           {reason: "all but the namespaces is optional", patch: `spec: {allowedBarClasses: null, maxBars: null, weight: null}`},
 		"no Bars":         {reason: "0 forbids them", patch: `spec: {maxBars: 0}`},
+		"leaving":         {reason: "the first step of off-boarding", patch: `spec: {leaving: true}`},
 		"64 namespaces":   {reason: "the bound itself", patch: `spec: {namespaces: [` + strings.Join(many[:64], ",") + `]}`},
 		"long name":       {reason: "it is in labels", patch: `metadata: {name: ` + strings.Repeat("x", 64) + `}`, want: "metadata.name must be a DNS label"},
 		"unknown field":   {reason: "strict", patch: `spec: {namespace: team-a}`, want: `unknown field "spec.namespace"`},

@@ -80,6 +80,12 @@ type TenantSpec struct {
 	// +optional
 	MaxBars *int32 `json:"maxBars,omitempty"`
 
+	// Marks the tenant as leaving: the first step of off-boarding. The operator releases all load balancers of the tenant at once, removes
+	// the annotations and the `status.loadBalancer` that it wrote on their sources, and makes no new ones. Foos keep their Deployments, which
+	// go on running and are no longer managed. The condition `Released` is True when all that is done; then the Tenant can be removed.
+	// +optional
+	Leaving bool `json:"leaving,omitempty"`
+
 	// The tenant's share of the operator's time when several tenants have work waiting, 1 to 100. It has no effect yet: this version
 	// serves all tenants in the order of their changes.
 	// +kubebuilder:default=1
@@ -120,7 +126,7 @@ type TenantStatus struct {
 	Namespaces []TenantNamespaceStatus `json:"namespaces,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
 	// The latest observations, one for each type. `Engaged`: all namespaces are served; else the reason says why not, with
-	// `PartlyEngaged` where some are.
+	// `PartlyEngaged` where some are. `Released`, present only with `spec.leaving`: nothing that the operator made for load balancers is left.
 	// +listType=map
 	// +listMapKey=type
 	// +patchStrategy=merge
