@@ -35,9 +35,6 @@ func (r *Reconciler) ensure(ctx context.Context, now situation, bar *v1alpha1.Ba
 	if v := now.verdictOn(bar); v.action != keep {
 		return r.takeAway(ctx, now, bar, v)
 	}
-	if now.tenant == nil {
-		return outcome{bar: bar}, nil
-	}
 	r.pending.stop(bar.UID)
 	bar, err := r.setPending(ctx, bar, nil)
 	if err != nil {

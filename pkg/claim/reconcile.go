@@ -60,12 +60,14 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.limits.forget(r.kind.ref(request.NamespacedName))
 		return r.unserved(ctx, bar)
 	}
-	if bar != nil {
-		r.lost.stop(bar.UID)
-	}
 	now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, request.NamespacedName)
-	if err != nil {
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
+	case bar != nil && now.tenant == nil:
+		return r.lookAgain(bar), nil // the Registry is about to hear that the namespace is lost, or whose it is now
+	case bar != nil:
+		r.lost.stop(bar.UID)
 	}
 	if conflict != nil && now.spec != nil {
 		now.wish = wish{refusal: conflict}
@@ -74,7 +76,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.limits.forget(r.kind.ref(request.NamespacedName))
 	}
 	out, err := r.ensure(ctx, now, bar)
-	if err != nil || now.source == nil || now.tenant == nil {
+	if err != nil || now.source == nil {
 		return reconcile.Result{}, err
 	}
 	told, err := r.report(ctx, now.source, answerFor(out.bar, out.refusal))
