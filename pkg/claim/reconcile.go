@@ -70,7 +70,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || now.source == nil {
 		return reconcile.Result{}, err
 	}
-	told, err := r.report(ctx, now.source, answerFor(bar, refusal))
+	told, err := r.report(ctx, now.source, answerFor(bar, refusal).noting(now.note))
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
