@@ -109,20 +109,31 @@ func toUnstructured(config runtime.ApplyConfiguration) (*unstructured.Unstructur
 
 // Release gives up a field of live without changing its value, so that somebody else can own it: to just leave it out of
 // the next apply would set it back to its default. Whoever writes the field next, by update or apply, takes it over.
-// It does nothing when this writer does not own the field.
-func (w *Writer) Release(ctx context.Context, live client.Object, path ...string) error {
+// It does nothing when this writer does not own the field. The result says whether it did.
+func (w *Writer) Release(ctx context.Context, live client.Object, path ...string) (bool, error) {
 	owned, err := ownedFields(live, w.FieldManager)
 	if err != nil {
-		return err
+		return false, err
 	}
 	value, found, err := unstructured.NestedFieldCopy(owned.Object, path...)
 	if err != nil || !found {
+		return false, err
+	}
+	return true, w.SetReleased(ctx, live, value, path...)
+}
+
+// SetReleased sets a field of live and leaves it to whoever writes it next, as Release does. The
+// resource version keeps a value that somebody else has written in the meantime.
+func (w *Writer) SetReleased(ctx context.Context, live client.Object, value any, path ...string) error {
+	gvk, err := w.Client.GroupVersionKindFor(live)
+	if err != nil {
 		return err
 	}
 	config := &unstructured.Unstructured{}
-	config.SetGroupVersionKind(owned.GroupVersionKind())
+	config.SetGroupVersionKind(gvk)
 	config.SetNamespace(live.GetNamespace())
 	config.SetName(live.GetName())
+	config.SetResourceVersion(live.GetResourceVersion())
 	if err := unstructured.SetNestedField(config.Object, value, path...); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,34 +17,49 @@ type ForeignError struct {
 	Predecessor bool
 	// Controller is the kind and name of the object's controller, empty when it has none.
 	Controller string
+	// Finalizers hold the object, which is being deleted. There are none while it is not.
+	Finalizers []string
 }
 
 // Error tells the owner's author what is in the way and what to do.
 func (e *ForeignError) Error() string {
 	switch {
+	case len(e.Finalizers) > 0:
+		return fmt.Sprintf("%s %q %s and is being deleted; it is held by the finalizers %s: whoever set them has to remove them",
+			e.Kind, e.Name, e.belonging(), strings.Join(e.Finalizers, ", "))
 	case e.Predecessor:
-		return fmt.Sprintf("%s %q still belongs to a deleted object of the same name; waiting until it is garbage-collected", e.Kind, e.Name)
-	case e.Controller != "":
-		return fmt.Sprintf("%s %q exists and belongs to %s; it is left alone: delete it or choose another name", e.Kind, e.Name, e.Controller)
+		return fmt.Sprintf("%s %q %s; waiting until it is garbage-collected", e.Kind, e.Name, e.belonging())
 	default:
-		return fmt.Sprintf("%s %q exists and does not belong to this object; it is left alone: delete it or choose another name", e.Kind, e.Name)
+		return fmt.Sprintf("%s %q %s; it is left alone: delete it or choose another name", e.Kind, e.Name, e.belonging())
+	}
+}
+
+// belonging says whose the object is.
+func (e *ForeignError) belonging() string {
+	switch {
+	case e.Predecessor:
+		return "still belongs to a deleted object of the same name"
+	case e.Controller != "":
+		return "exists and belongs to " + e.Controller
+	default:
+		return "exists and does not belong to this object"
 	}
 }
 
 // mustControl checks by UID that wanted is the controller of live, an object of the given kind.
 func mustControl(wanted metav1.OwnerReference, live client.Object, kind string) error {
 	controller := metav1.GetControllerOf(live)
-	if controller == nil {
-		return &ForeignError{Kind: kind, Name: live.GetName()}
-	}
-	if controller.UID == wanted.UID {
+	if controller != nil && controller.UID == wanted.UID {
 		return nil
 	}
-	return &ForeignError{
-		Kind:       kind,
-		Name:       live.GetName(),
-		Controller: fmt.Sprintf("%s %q", controller.Kind, controller.Name),
-		// Same kind and name but another UID: the owner was deleted and made again before its children were collected.
-		Predecessor: controller.APIVersion == wanted.APIVersion && controller.Kind == wanted.Kind && controller.Name == wanted.Name,
+	foreign := &ForeignError{Kind: kind, Name: live.GetName()}
+	if !live.GetDeletionTimestamp().IsZero() {
+		foreign.Finalizers = live.GetFinalizers()
 	}
+	if controller != nil {
+		foreign.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
+		// Same kind and name but another UID: the owner was deleted and made again before its children were collected.
+		foreign.Predecessor = controller.APIVersion == wanted.APIVersion && controller.Kind == wanted.Kind && controller.Name == wanted.Name
+	}
+	return foreign
 }

@@ -37,6 +37,7 @@ func refuse(reason, format string, args ...any) *refusal {
 type wish struct {
 	spec    *v1alpha1.BarSpec
 	refusal *refusal
+	note    string // what the tenant has to know of a load balancer that is ready
 }
 
 // classOf gives the name of the BarClass that a source asks for, empty when it does not opt in.
@@ -92,9 +93,9 @@ func wishOf(k kind, source client.Object, className string, class *v1alpha1.BarC
 	}
 	ref := k.ref(client.ObjectKeyFromObject(source))
 	ref.UID = source.GetUID()
-	return wish{spec: &v1alpha1.BarSpec{
+	return wish{note: notTakenOver(source, class), spec: &v1alpha1.BarSpec{
 		SourceRef: ref, Tenant: tenant.Name, ClassName: className,
-		Ports: nameAll(ports), Selector: selector,
+		Ports: nameAll(ports), Selector: selector, Traffic: trafficOf(source),
 	}}
 }
 
@@ -121,7 +122,7 @@ func unsupportedSelector(selector *metav1.LabelSelector) *refusal {
 // leave out its source ranges would let more clients in than it means.
 func unsupportedService(service *corev1.Service, class *v1alpha1.BarClass) *refusal {
 	spec := &service.Spec
-	_, ranges := service.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]
+	ranges := strings.TrimSpace(service.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]) // blanks stand for none, as in Kubernetes
 	switch {
 	case spec.Type == corev1.ServiceTypeExternalName:
 		return refuse(v1alpha1.ReasonUnsupportedSource, "a Service of type ExternalName has no Pods: use one of type ClusterIP")
@@ -131,7 +132,7 @@ func unsupportedService(service *corev1.Service, class *v1alpha1.BarClass) *refu
 		return refuse(v1alpha1.ReasonUnsupportedSource, "remove spec.externalIPs: addresses are the BarClass's to give")
 	case spec.LoadBalancerIP != "": // deprecated, and still obeyed by others
 		return refuse(v1alpha1.ReasonUnsupportedSource, "remove spec.loadBalancerIP: addresses are the BarClass's to give")
-	case len(spec.LoadBalancerSourceRanges) > 0 || ranges:
+	case len(spec.LoadBalancerSourceRanges) > 0 || ranges != "":
 		return refuse(v1alpha1.ReasonUnsupportedSource, "remove the load balancer source ranges: who may connect is the BarClass's to say")
 	case len(spec.Selector) == 0 && class.Spec.Provider.Type == v1alpha1.ServiceProvider:
 		return refuse(v1alpha1.ReasonUnsupportedSource, "BarClass %q needs a Service with spec.selector: it sends traffic to Pods", class.Name)

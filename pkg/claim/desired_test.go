@@ -138,6 +138,7 @@ func TestWishOf(t *testing.T) {
 		want    *v1alpha1.BarSpec
 		refused string // reason
 		message string // part of the message
+		note    string // part of it
 	}{
 		"Deployment": {
 			reason: "A Deployment gives its selector and its containers' ports.",
@@ -151,6 +152,30 @@ func TestWishOf(t *testing.T) {
 			reason: "A route goes to the Service itself, so it needs no Pods to select.",
 			source: service(func(s *corev1.Service) { s.Spec.Selector = nil }), class: class(v1alpha1.GatewayProvider),
 			want: spec(v1alpha1.SourceService, "", ofService, func(s *v1alpha1.BarSpec) { s.Selector = nil }),
+		},
+		"BlankSourceRanges": {
+			reason: "In Kubernetes an annotation without a value stands for no source ranges.",
+			source: service(func(s *corev1.Service) { s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] = " \t" }), class: class(v1alpha1.ServiceProvider),
+			want: spec(v1alpha1.SourceService, "", ofService),
+		},
+		"Traffic": {
+			reason: "What a Service says of its traffic is handed on, and what its load balancer cannot have is said.",
+			source: service(func(s *corev1.Service) {
+				s.Spec.PublishNotReadyAddresses, s.Spec.ExternalTrafficPolicy = true, corev1.ServiceExternalTrafficPolicyLocal
+			}),
+			class: class(v1alpha1.ServiceProvider),
+			want: spec(v1alpha1.SourceService, "", ofService, func(s *v1alpha1.BarSpec) {
+				s.Traffic = &v1alpha1.BarTraffic{PublishNotReadyAddresses: true, ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal}
+			}),
+			note: `spec.externalTrafficPolicy: Local (BarClass "internal" serves clients within the cluster)`,
+		},
+		"TrafficOfARoute": {
+			reason: "A route leads to the Service itself, which has all of it.",
+			source: service(func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal }),
+			class:  class(v1alpha1.GatewayProvider),
+			want: spec(v1alpha1.SourceService, "", ofService, func(s *v1alpha1.BarSpec) {
+				s.Traffic = &v1alpha1.BarTraffic{ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyLocal}
+			}),
 		},
 		"NoClass": {
 			reason: "A missing class takes nothing away.",
@@ -226,6 +251,9 @@ func TestWishOf(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got.spec); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if (got.note == "") != (tc.note == "") || !strings.Contains(got.note, tc.note) {
+				t.Errorf("%s\nnote %q", tc.reason, got.note)
 			}
 			if tc.refused == "" {
 				if got.refusal != nil {

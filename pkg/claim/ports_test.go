@@ -26,9 +26,63 @@ func TestContainerPorts(t *testing.T) {
 		{Ports: []corev1.ContainerPort{{Name: "proxy", ContainerPort: 15000}, {ContainerPort: 53}}, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)},
 		{Ports: []corev1.ContainerPort{{Name: "tries", ContainerPort: 2222}}, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyOnFailure)},
 	}
-	want := []v1alpha1.BarPort{port("dns", 53, "UDP"), port("", 53, "TCP"), port("dns", 5353, "TCP"), port("proxy", 15000, "TCP")}
+	want := []v1alpha1.BarPort{
+		port("dns", 53, "UDP"), port("", 53, "TCP"), port("again", 53, "TCP"), port("dns", 5353, "TCP"), port("proxy", 15000, "TCP"), port("", 53, "TCP"),
+	}
 	if diff := cmp.Diff(want, containerPorts(d)); diff != "" {
-		t.Errorf("one port for each number and protocol of all containers that run beside each other, -want +got\n%s", diff)
+		t.Errorf("all ports of all containers that run beside each other, -want +got\n%s", diff)
+	}
+}
+
+// Which ports of a Deployment a load balancer has, with each way to name one.
+func TestPickFromContainers(t *testing.T) {
+	type ports = []corev1.ContainerPort
+	tcp := func(name string, number int32) corev1.ContainerPort {
+		return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
+	}
+	cases := map[string]struct {
+		reason     string
+		containers []ports
+		sidecars   []ports
+		pick       string
+		want       []v1alpha1.BarPort
+	}{
+		"AllOfOneNumber":       {reason: "A load balancer has a number once; the first name stays.", containers: []ports{{tcp("http", 8080), tcp("web", 8080)}}, want: []v1alpha1.BarPort{port("http", 8080, "TCP")}},
+		"FirstNameOfANumber":   {reason: "Either name picks the number.", containers: []ports{{tcp("http", 8080), tcp("web", 8080)}}, pick: "http", want: []v1alpha1.BarPort{port("http", 8080, "TCP")}},
+		"SecondNameOfANumber":  {reason: "The second name is not dropped before it is looked for.", containers: []ports{{tcp("http", 8080), tcp("web", 8080)}}, pick: "web", want: []v1alpha1.BarPort{port("web", 8080, "TCP")}},
+		"NumberOfTwoNames":     {reason: "By number the first name stays.", containers: []ports{{tcp("http", 8080), tcp("web", 8080)}}, pick: "8080", want: []v1alpha1.BarPort{port("http", 8080, "TCP")}},
+		"NamedAfterNameless":   {reason: "A container that gives no name takes none away.", containers: []ports{{tcp("", 8080)}, {tcp("web", 8080)}}, pick: "web", want: []v1alpha1.BarPort{port("web", 8080, "TCP")}},
+		"NameOfTwoNumbers":     {reason: "One name in two containers is both of their ports.", containers: []ports{{tcp("metrics", 9090)}, {tcp("metrics", 9091), tcp("http", 8080)}}, pick: "metrics", want: []v1alpha1.BarPort{port("metrics", 9090, "TCP"), port("metrics", 9091, "TCP")}},
+		"NameTwiceForANumber":  {reason: "The same port listed twice is one.", containers: []ports{{tcp("http", 8080)}, {tcp("http", 8080)}}, pick: "http", want: []v1alpha1.BarPort{port("http", 8080, "TCP")}},
+		"Sidecar":              {reason: "A sidecar's port is found by name.", containers: []ports{{tcp("http", 8080)}}, sidecars: []ports{{tcp("proxy", 15000)}}, pick: "proxy", want: []v1alpha1.BarPort{port("proxy", 15000, "TCP")}},
+		"SidecarOfTheSameName": {reason: "Sidecars come after containers, as where Kubernetes looks for a name.", containers: []ports{{tcp("http", 8080)}}, sidecars: []ports{{tcp("http", 15000)}}, pick: "http", want: []v1alpha1.BarPort{port("http", 8080, "TCP"), port("http", 15000, "TCP")}},
+		"SidecarNamesANumber":  {reason: "A sidecar may list the number that a container has under another name.", containers: []ports{{tcp("app", 8080)}}, sidecars: []ports{{tcp("proxy", 8080)}}, pick: "proxy", want: []v1alpha1.BarPort{port("proxy", 8080, "TCP")}},
+		"Protocols": {
+			reason:     "A number is a port of each protocol that it is listed with.",
+			containers: []ports{{{Name: "dns", ContainerPort: 53, Protocol: corev1.ProtocolUDP}, tcp("dns-tcp", 53)}, {tcp("also", 53)}}, pick: "53",
+			want: []v1alpha1.BarPort{port("dns", 53, "UDP"), port("dns-tcp", 53, "TCP")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := deployment()
+			pod := &d.Spec.Template.Spec
+			pod.Containers = nil
+			for _, list := range tc.containers {
+				pod.Containers = append(pod.Containers, corev1.Container{Ports: list})
+			}
+			for _, list := range tc.sidecars {
+				pod.InitContainers = append(pod.InitContainers, corev1.Container{Ports: list, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
+			}
+			before := d.DeepCopy()
+			got, refusal := pick(containerPorts(d), tc.pick)
+			if diff := cmp.Diff(tc.want, got); diff != "" || refusal != nil {
+				t.Errorf("%s\nrefusal %+v, -want +got\n%s", tc.reason, refusal, diff)
+			}
+			if diff := cmp.Diff(before, d); diff != "" {
+				t.Errorf("changed its argument: %s", diff)
+			}
+		})
 	}
 }
 
@@ -56,7 +110,12 @@ func TestPick(t *testing.T) {
 		"Many":       {reason: "A Bar has no more.", ports: many(100), want: many(100)},
 		"TooMany":    {reason: "The tenant cannot see that the Bar is invalid.", ports: many(101), refused: "at most 100 ports, and the source has 101: set controlee.dev/bar-port"},
 		"OneOfMany":  {reason: "One of many is one.", ports: many(101), pick: "7", want: many(7)[6:]},
-		"NoPorts":    {reason: "There is nothing to pick from.", pick: "80", refused: "has no ports"},
+		"Twice": {
+			reason: "A number that is listed twice is one port, and each of its names is offered once.",
+			ports:  append(many(100), port("again", 1, "TCP"), port("again", 1, "TCP")), want: many(100),
+		},
+		"Offered": {reason: "All names are offered.", ports: []v1alpha1.BarPort{port("a", 1, "TCP"), port("b", 1, "TCP"), port("b", 1, "UDP")}, pick: "x", refused: "none of 1 (a), 1 (b)"},
+		"NoPorts": {reason: "There is nothing to pick from.", pick: "80", refused: "has no ports"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

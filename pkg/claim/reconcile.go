@@ -79,7 +79,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || now.source == nil {
 		return reconcile.Result{}, err
 	}
-	told, err := r.report(ctx, now.source, answerFor(out.bar, out.refusal))
+	told, err := r.report(ctx, now.source, answerFor(out.bar, out.refusal).noting(now.note))
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -1,6 +1,8 @@
 package foo
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -53,6 +55,19 @@ func writeFieldDefaults(field *corev1ac.ObjectFieldSelectorApplyConfiguration, a
 	if amount != nil && amount.Divisor == nil {
 		amount.WithDivisor(resource.MustParse("0")) // stands for 1
 	}
+}
+
+// pullPolicy returns the pull policy of an image where the Foo sets none. It is Kubernetes' own
+// default, which is written out because the API server computes the default once and keeps it when
+// the image changes. As there, no tag and no digest stand for the tag latest.
+func pullPolicy(image string) corev1.PullPolicy {
+	name, _, hasDigest := strings.Cut(image, "@")
+	name = name[strings.LastIndex(name, "/")+1:] // a registry may have a port
+	_, tag, hasTag := strings.Cut(name, ":")
+	if tag == "latest" || !hasTag && !hasDigest {
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
 }
 
 // roundedUp rounds to thousandths, the finest that the API server keeps.

@@ -55,14 +55,23 @@ func deployment(foo *v1alpha1.Foo, template *corev1ac.PodTemplateSpecApplyConfig
 		spec.WithReplicas(replicas(foo))
 	}
 	result := appsv1ac.Deployment(foo.Name, foo.Namespace).WithLabels(labels(foo)).WithSpec(spec)
-	if bar := foo.Spec.Bar; bar != nil {
-		// The Deployment opts in like any other: there is one path to a load balancer.
-		result.WithAnnotations(map[string]string{v1alpha1.BarClassAnnotation: bar.ClassName})
-		if bar.Port != nil {
-			result.WithAnnotations(map[string]string{v1alpha1.BarPortAnnotation: bar.Port.String()})
-		}
+	if annotations := request(foo.Spec.Bar); annotations != nil {
+		result.WithAnnotations(annotations)
 	}
 	return result
+}
+
+// request returns the annotations that ask for a load balancer, nil for none. The Deployment opts
+// in like any other: there is one path to a load balancer.
+func request(bar *v1alpha1.FooBar) map[string]string {
+	if bar == nil {
+		return nil
+	}
+	annotations := map[string]string{v1alpha1.BarClassAnnotation: bar.ClassName}
+	if bar.Port != nil {
+		annotations[v1alpha1.BarPortAnnotation] = bar.Port.String()
+	}
+	return annotations
 }
 
 func autoscaler(foo *v1alpha1.Foo) *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration {

@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/claim"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=bars,verbs=list;watch
@@ -23,45 +25,53 @@ type exposure struct {
 	address   string
 }
 
-// exposed finds out how a Foo is exposed: nil for one that does not ask for a load balancer.
-func (r *Reconciler) exposed(ctx context.Context, foo *v1alpha1.Foo, deployment *appsv1.Deployment) (*exposure, error) {
-	if foo.Spec.Bar == nil {
-		return nil, nil
-	}
+// exposed finds out how a Foo is exposed: nil for one that neither asks for a load balancer nor
+// waits until one is gone.
+func (r *Reconciler) exposed(ctx context.Context, foo *v1alpha1.Foo, deployment *appsv1.Deployment, refusal *retry.Refusal) (*exposure, error) {
 	bar := &v1alpha1.Bar{}
 	name := claim.BarName(v1alpha1.SourceDeployment, foo.Namespace, foo.Name)
 	err := r.Bars.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: name}, bar)
-	return desireExposure(foo, deployment, bar), client.IgnoreNotFound(err)
+	return desireExposure(foo, deployment, bar, refusal), client.IgnoreNotFound(err)
 }
 
-// desireExposure says how a Foo is exposed, given its Deployment and the Bar of that name (zero: none). What the Deployment's annotation
-// says counts only as an excuse: a tenant can write it, too.
-func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alpha1.Bar) *exposure {
+// desireExposure says how a Foo is exposed, given its Deployment, the Bar of that name (zero: none)
+// and what the API server refused (nil: nothing). What the Deployment's annotation says counts only
+// as an excuse: a tenant can write it, too.
+func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alpha1.Bar, refusal *retry.Refusal) *exposure {
+	controlled := metav1.IsControlledBy(deployment, foo)
+	if foo.Spec.Bar == nil {
+		if held := heldBack(bar); held != "" && controlled {
+			return notExposed(v1alpha1.ReasonTerminating, "the load balancer is not wanted any more and is being released: "+held)
+		}
+		return nil
+	}
 	class := foo.Spec.Bar.ClassName
-	result := &exposure{condition: metav1.Condition{
-		Type: v1alpha1.FooExposed, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonBarPending,
-		Message: fmt.Sprintf("waiting for a load balancer of BarClass %q", class),
-	}}
-	if !metav1.IsControlledBy(deployment, foo) {
+	result := notExposed(v1alpha1.ReasonBarPending, fmt.Sprintf("waiting for a load balancer of BarClass %q", class))
+	if cause := obstacle(foo, deployment, refusal); cause != nil {
+		result = cause
+	} else if reason, message, refused := claim.Refusal(deployment.Annotations[v1alpha1.BarStateAnnotation]); controlled && refused {
+		result = notExposed(reason, message)
+	}
+	if !controlled {
 		return result
 	}
-	if reason, message, refused := claim.Refusal(deployment.Annotations[v1alpha1.BarStateAnnotation]); refused {
-		result.condition.Reason, result.condition.Message = reason, message
-	}
 	if bar.Spec.SourceRef.UID != deployment.UID || bar.Spec.Release {
+		if held := heldBack(bar); held != "" && result.condition.Reason == v1alpha1.ReasonBarPending {
+			return notExposed(v1alpha1.ReasonTerminating, "the earlier load balancer has to be gone before the next one is made: "+held)
+		}
 		return result
 	}
 	answer := claim.AnswerOf(bar)
 	if len(answer.Addresses) > 0 {
 		result.address = answer.Addresses[0].Value
 	}
-	if bar.Spec.ClassName != class {
+	if bar.Spec.ClassName != class || !deployment.DeletionTimestamp.IsZero() {
 		return result // a class that the operator has not looked at yet, or that it refuses while the load balancer of another one stays
 	}
 	switch v1alpha1.BarPhase(answer.Word) {
 	case v1alpha1.PhaseReady:
 		result.condition.Status, result.condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonExposed
-		result.condition.Message = "the load balancer answers at " + answer.Address()
+		result.condition.Message = answering(bar, deployment, answer.Address())
 	case v1alpha1.PhaseFailed:
 		result.condition.Message = answer.Message
 		if ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady); ready != nil {
@@ -73,6 +83,56 @@ func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alp
 		}
 	}
 	return result
+}
+
+func notExposed(reason, message string) *exposure {
+	return &exposure{condition: metav1.Condition{Type: v1alpha1.FooExposed, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+}
+
+// obstacle says why the Deployment cannot ask for the load balancer, nil where it can: it is not
+// the Foo's, does not have the request, or is being deleted.
+func obstacle(foo *v1alpha1.Foo, deployment *appsv1.Deployment, refusal *retry.Refusal) *exposure {
+	switch controlled := metav1.IsControlledBy(deployment, foo); {
+	case refusal != nil && (!controlled || !asks(foo, deployment)):
+		return notExposed(refusal.Reason, "the Deployment cannot ask for a load balancer: "+refusal.Message)
+	case controlled && !deployment.DeletionTimestamp.IsZero():
+		return notExposed(v1alpha1.ReasonTerminating, beingDeleted(deployment))
+	default:
+		return nil
+	}
+}
+
+// asks says whether the Deployment has the request of the present spec.
+func asks(foo *v1alpha1.Foo, deployment *appsv1.Deployment) bool {
+	wanted, present := request(foo.Spec.Bar), deployment.Annotations
+	return present[v1alpha1.BarClassAnnotation] == wanted[v1alpha1.BarClassAnnotation] &&
+		present[v1alpha1.BarPortAnnotation] == wanted[v1alpha1.BarPortAnnotation]
+}
+
+// heldBack says what a Bar that is released waits for, if anything.
+func heldBack(bar *v1alpha1.Bar) string {
+	if !bar.Spec.Release {
+		return ""
+	}
+	return claim.AnswerOf(bar).Message
+}
+
+// answering says where a load balancer that is ready answers, and whether anything does. Exposed
+// stays True without a Pod that is ready: the condition is about the load balancer, and Ready about
+// the Pods, so that a Pod's restart does not look like a lost load balancer.
+func answering(bar *v1alpha1.Bar, deployment *appsv1.Deployment, address string) string {
+	text := "the load balancer answers at " + address
+	switch {
+	case deployment.Status.ReadyReplicas > 0:
+	case ptr.Deref(deployment.Spec.Replicas, 1) == 0:
+		text = fmt.Sprintf("the load balancer has the address %s, but nothing serves there: no Pod is wanted", address)
+	default:
+		text = fmt.Sprintf("the load balancer has the address %s, but nothing serves there: no Pod is ready", address)
+	}
+	if pending := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReleasePending); pending != nil && pending.Status == metav1.ConditionTrue {
+		text += "; " + pending.Message
+	}
+	return text
 }
 
 // fooOfBar gives the Foo whose Deployment asked for a Bar: it has the Deployment's name.

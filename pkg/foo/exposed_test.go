@@ -6,13 +6,26 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 func TestDesireExposure(t *testing.T) {
 	state := func(state string) *appsv1.Deployment {
-		return rolledOut(1, func(d *appsv1.Deployment) { d.Annotations = map[string]string{v1alpha1.BarStateAnnotation: state} })
+		return rolledOut(1, func(d *appsv1.Deployment) {
+			d.Annotations = map[string]string{v1alpha1.BarStateAnnotation: state, v1alpha1.BarClassAnnotation: "internal"}
+		})
+	}
+	refused := &retry.Refusal{Reason: v1alpha1.ReasonRefused, Message: "exceeded quota: limits"}
+	conflict := &retry.Refusal{Reason: v1alpha1.ReasonConflict, Message: `Deployment "web" exists`}
+	foreign := func(d *appsv1.Deployment) { d.OwnerReferences = nil }
+	held := func(b *v1alpha1.Bar) {
+		b.Spec.Release, b.Status.Phase = true, v1alpha1.PhaseReleasing
+		b.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.BarReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTerminating, Message: "waiting for Service web-x, which is held by finalizer example.com/hold",
+		}}
 	}
 	bar := func(changes ...func(*v1alpha1.Bar)) *v1alpha1.Bar {
 		b := &v1alpha1.Bar{
@@ -36,6 +49,8 @@ func TestDesireExposure(t *testing.T) {
 		reason     string
 		deployment *appsv1.Deployment
 		bar        *v1alpha1.Bar
+		refusal    *retry.Refusal
+		without    bool   // the Foo asks for none
 		want       string // status/reason
 		message    string // part of it
 		address    string
@@ -65,6 +80,76 @@ func TestDesireExposure(t *testing.T) {
 		"Released":    {reason: "What is being taken away is no address.", deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) { b.Spec.Release = true }), want: "False/BarPending"},
 		"Failed":      {reason: "The Bar's own reason says more than that it failed.", deployment: state("Failed: in the way"), bar: bar(failed), want: "False/Conflict", message: "in the way", address: "203.0.113.1"},
 		"SpecChanged": {reason: "A status of an earlier spec does not count; the address still answers.", deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) { b.Generation = 2 }), want: "False/BarPending", address: "203.0.113.1"},
+		"DeploymentRefused": {
+			reason:     "Without a Deployment nothing asks, so nobody may wait.",
+			deployment: &appsv1.Deployment{}, refusal: refused, want: "False/Refused", message: "exceeded quota: limits",
+		},
+		"DeploymentInConflict": {
+			reason: "Nor may anybody wait for what somebody else's Deployment asks for.",
+			deployment: rolledOut(1, foreign, func(d *appsv1.Deployment) {
+				d.Annotations = map[string]string{v1alpha1.BarStateAnnotation: "OverLimit: theirs"}
+			}),
+			bar: bar(), refusal: conflict, want: "False/Conflict", message: `cannot ask for a load balancer: Deployment "web" exists`,
+		},
+		"RequestRefused": {
+			reason:     "A Deployment that did not take the request does not ask, either.",
+			deployment: rolledOut(1), refusal: refused, want: "False/Refused", message: "exceeded quota: limits",
+		},
+		"OtherClassRefused": {
+			reason: "The load balancer of the earlier class answers while the request for the next one is refused.",
+			deployment: rolledOut(1, func(d *appsv1.Deployment) {
+				d.Annotations = map[string]string{v1alpha1.BarStateAnnotation: "Ready", v1alpha1.BarClassAnnotation: "before"}
+			}),
+			bar:     bar(func(b *v1alpha1.Bar) { b.Spec.ClassName = "before" }),
+			refusal: refused, want: "False/Refused", message: "exceeded quota", address: "203.0.113.1",
+		},
+		"OtherChildRefused": {
+			reason:     "A refusal of another child is no obstacle.",
+			deployment: state("Ready"), bar: bar(), refusal: refused, want: "True/Exposed", message: "answers at", address: "203.0.113.1",
+		},
+		"DeploymentHeld": {
+			reason: "The Deployment that shall ask is made once the old one is gone.",
+			deployment: rolledOut(1, func(d *appsv1.Deployment) {
+				d.DeletionTimestamp, d.Finalizers = ptr.To(metav1.Now()), []string{"example.com/hold"}
+			}),
+			want: "False/Terminating", message: "held by the finalizers example.com/hold",
+		},
+		"EarlierBarHeld": {
+			reason:     "The next load balancer waits for the earlier one, and that for somebody else.",
+			deployment: rolledOut(1), bar: bar(held, func(b *v1alpha1.Bar) { b.Spec.SourceRef.UID = "uid-old" }),
+			want: "False/Terminating", message: "Service web-x, which is held by finalizer example.com/hold",
+		},
+		"BarHeld": {
+			reason:     "The same where the request went and came back.",
+			deployment: rolledOut(1), bar: bar(held), want: "False/Terminating", message: "example.com/hold",
+		},
+		"BarHeldAndRefused": {
+			reason:     "Why there will be none is more than why there is none yet.",
+			deployment: state("ClassNotAllowed: no"), bar: bar(held), want: "False/ClassNotAllowed", message: "no",
+		},
+		"UnwantedBarHeld": {
+			reason:     "Who takes the request back sees why the load balancer is still there.",
+			deployment: rolledOut(1), bar: bar(held), without: true, want: "False/Terminating", message: "not wanted any more and is being released: waiting for Service web-x",
+		},
+		"UnwantedBar":         {reason: "Without spec.bar the condition is absent.", deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) { b.Spec.Release = true }), without: true},
+		"BarOfAnAnnotation":   {reason: "A load balancer that somebody asked for on the Deployment is not the Foo's.", deployment: rolledOut(1), bar: bar(), without: true},
+		"UnwantedForeignHeld": {reason: "Nor is one of somebody else's Deployment.", deployment: rolledOut(1, foreign), bar: bar(held), without: true},
+		"NoPodReady": {
+			reason:     "The load balancer is there; that nothing serves is said.",
+			deployment: rolledOut(1, func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 }), bar: bar(),
+			want: "True/Exposed", message: "has the address 203.0.113.1,2001:db8::1, but nothing serves there: no Pod is ready", address: "203.0.113.1",
+		},
+		"NoPodWanted": {
+			reason:     "Nor does anything serve where no Pod is wanted.",
+			deployment: rolledOut(0), bar: bar(), want: "True/Exposed", message: "nothing serves there: no Pod is wanted", address: "203.0.113.1",
+		},
+		"ReleasePending": {
+			reason:     "It answers, but not for long.",
+			deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) {
+				b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BarReleasePending, Status: metav1.ConditionTrue, Message: "will be released at 12:00"}}
+			}),
+			want: "True/Exposed", message: "answers at 203.0.113.1,2001:db8::1; will be released at 12:00", address: "203.0.113.1",
+		},
 		"ClassMissing": {
 			reason:     "While the class is missing the old load balancer stays.",
 			deployment: state("BarClassNotFound: no such class"), bar: bar(func(b *v1alpha1.Bar) { b.Spec.ClassName = "before" }),
@@ -77,7 +162,16 @@ func TestDesireExposure(t *testing.T) {
 				tc.bar = &v1alpha1.Bar{}
 			}
 			foo := object(func(f *v1alpha1.Foo) { f.Spec.Bar = &v1alpha1.FooBar{ClassName: "internal"} })
-			got := desireExposure(foo, tc.deployment, tc.bar)
+			if tc.without {
+				foo.Spec.Bar = nil
+			}
+			got := desireExposure(foo, tc.deployment, tc.bar, tc.refusal)
+			if got == nil {
+				if tc.want != "" {
+					t.Errorf("%s\ngot none", tc.reason)
+				}
+				return
+			}
 			if is := string(got.condition.Status) + "/" + got.condition.Reason; is != tc.want || got.address != tc.address || !strings.Contains(got.condition.Message, tc.message) {
 				t.Errorf("%s\ngot %s (%s), address %q", tc.reason, is, got.condition.Message, got.address)
 			}

@@ -94,13 +94,14 @@ func (r *Reconciler) ensure(ctx context.Context, foo *v1alpha1.Foo, live *childr
 	if err != nil {
 		return err
 	}
+	takesOver := live.deployment.UID == ""
 	if want.autoscaler == nil {
 		if err := r.delete(ctx, foo, &live.autoscaler); err != nil {
 			return err
 		}
 	} else if metav1.IsControlledBy(&live.deployment, foo) {
 		// From now on the autoscaler sets the number of Pods. It starts from the present one.
-		if err := r.Writer.Release(ctx, &live.deployment, "spec", "replicas"); err != nil {
+		if takesOver, err = r.Writer.Release(ctx, &live.deployment, "spec", "replicas"); err != nil {
 			return err
 		}
 	}
@@ -108,6 +109,9 @@ func (r *Reconciler) ensure(ctx context.Context, foo *v1alpha1.Foo, live *childr
 		return err
 	}
 	if want.autoscaler != nil {
+		if err := r.startAutoscaling(ctx, foo, &live.deployment, takesOver); err != nil {
+			return err
+		}
 		if err := r.apply(ctx, foo, &live.autoscaler, want.autoscaler); err != nil {
 			return err
 		}

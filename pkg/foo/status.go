@@ -21,7 +21,7 @@ import (
 
 // report writes the status, if it differs, and announces the conditions that changed.
 func (r *Reconciler) report(ctx context.Context, foo *v1alpha1.Foo, live *children, refusal *retry.Refusal) error {
-	exposed, err := r.exposed(ctx, foo, &live.deployment)
+	exposed, err := r.exposed(ctx, foo, &live.deployment, refusal)
 	if err != nil {
 		return err
 	}

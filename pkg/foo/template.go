@@ -1,6 +1,7 @@
 package foo
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,9 @@ func podTemplate(foo *v1alpha1.Foo, settings Settings) (*corev1ac.PodTemplateSpe
 			nodeLossToleration(corev1.TaintNodeNotReady, settings),
 			nodeLossToleration(corev1.TaintNodeUnreachable, settings))
 	if foo.Spec.ServiceAccountName != "" {
-		pod.WithServiceAccountName(foo.Spec.ServiceAccountName)
+		// The deprecated twin as well: the API server fills it in, and once serviceAccountName is
+		// gone takes the account from there.
+		pod.WithServiceAccountName(foo.Spec.ServiceAccountName).WithDeprecatedServiceAccount(foo.Spec.ServiceAccountName)
 	}
 	volumes, volumesErr := as[[]corev1ac.VolumeApplyConfiguration](foo.Spec.Volumes)
 	secrets, secretsErr := as[[]corev1ac.LocalObjectReferenceApplyConfiguration](foo.Spec.ImagePullSecrets)
@@ -51,14 +54,12 @@ func container(foo *v1alpha1.Foo) (*corev1ac.ContainerApplyConfiguration, error)
 	result := corev1ac.Container().
 		WithName(v1alpha1.MainContainer).
 		WithImage(spec.Image).
+		WithImagePullPolicy(cmp.Or(spec.ImagePullPolicy, pullPolicy(spec.Image))).
 		WithCommand(spec.Command...).
 		WithArgs(spec.Args...).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
-	if spec.ImagePullPolicy != "" {
-		result.WithImagePullPolicy(spec.ImagePullPolicy)
-	}
 	if len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0 {
 		result.WithResources(corev1ac.ResourceRequirements())
 		if len(spec.Resources.Requests) > 0 {

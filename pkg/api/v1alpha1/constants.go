@@ -47,7 +47,8 @@ const (
 	FooReady = "Ready"
 	// FooProgressing is True while a rollout goes on and after it succeeded, and False when it is stuck or refused.
 	FooProgressing = "Progressing"
-	// FooExposed is True when the load balancer that spec.bar asks for is ready. It is absent without spec.bar.
+	// FooExposed is True when the load balancer that spec.bar asks for is ready, whether a Pod is
+	// or not. It is absent without spec.bar, once the load balancer is gone.
 	FooExposed = "Exposed"
 )
 

@@ -81,7 +81,8 @@ type FooSpec struct {
 	Image string `json:"image"`
 
 	// When the node fetches the image: `Always`, `IfNotPresent` or `Never`.
-	// Left out, Kubernetes takes `Always` for the tag `latest` or no tag, and `IfNotPresent` for every other.
+	// Left out, it is `Always` for the tag `latest` or neither tag nor digest, and `IfNotPresent` for
+	// every other image; it changes with the image.
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -171,8 +172,11 @@ type FooSpec struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Let the number of Pods follow their CPU use: the operator makes a HorizontalPodAutoscaler for the Deployment and never
-	// sets the number itself. Needs `resources.requests.cpu`; excludes `replicas`.
+	// Let the number of Pods follow their CPU use: the operator makes a HorizontalPodAutoscaler for
+	// the Deployment, which sets the number. The operator sets it only for a start: between
+	// `minReplicas` and `maxReplicas`, where autoscaling begins or the number is 0, since a
+	// HorizontalPodAutoscaler does nothing at 0. To stop the Foo, replace `autoscaling` by
+	// `replicas: 0`. Needs `resources.requests.cpu`; excludes `replicas`.
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
 
@@ -266,7 +270,9 @@ type FooStatus struct {
 	// `Ready`: all wanted Pods run the present spec and are ready; else the reason and message say what is missing, in the
 	// API server's own words where it refused something (quota, Pod Security, policy).
 	// `Progressing`: True while a rollout goes on and after it succeeded; False when it is stuck or refused.
-	// `Exposed`: only with `spec.bar`: the load balancer is ready and its address is in `address`.
+	// `Exposed`: only with `spec.bar`, or until its load balancer is gone: the load balancer is ready and
+	// its address is in `address`. It does not say that a Pod is ready behind it, which `Ready` does;
+	// where none is, the message says so.
 	// +listType=map
 	// +listMapKey=type
 	// +patchStrategy=merge

@@ -34,6 +34,7 @@ func (Provider) Desired(bar *v1alpha1.Bar, class *v1alpha1.BarClass) ([]provider
 		return nil, err
 	}
 	apply(service, &settings)
+	applyTraffic(service.Spec, bar.Spec.Traffic, &settings)
 	object, err := provider.FromApply(service)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,9 @@ func apply(service *corev1ac.ServiceApplyConfiguration, settings *v1alpha1.Servi
 	if settings.ExternalTrafficPolicy != "" {
 		spec.WithExternalTrafficPolicy(settings.ExternalTrafficPolicy)
 	}
-	spec.IPFamilyPolicy = settings.IPFamilyPolicy
+	// Kubernetes' default is written out: the API server would keep the policy of an earlier
+	// setting.
+	spec.WithIPFamilyPolicy(ptr.Deref(settings.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack))
 	spec.WithIPFamilies(settings.IPFamilies...)
 }
 

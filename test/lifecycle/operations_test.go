@@ -1,0 +1,232 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/test/cluster"
+	"github.com/controlee/controlee/test/try"
+)
+
+// leader returns the operator that holds the Lease, nil if none does.
+func leader(ctx context.Context, w *world) *cluster.OperatorProcess {
+	lease := &coordinationv1.Lease{}
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: "controlee"}, lease); err != nil {
+		return nil
+	}
+	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	for _, process := range w.operators {
+		if process.PodName == pod && process.Running() {
+			return process
+		}
+	}
+	return nil
+}
+
+func killLeader(t *testing.T, w *world, g *guard, _ *rand.Rand) {
+	t.Helper()
+	g.pause()
+	if process := leader(t.Context(), w); process != nil {
+		process.Kill()
+	}
+}
+
+func removeOrAddTenant(t *testing.T, w *world, _ *guard, random *rand.Rand) {
+	t.Helper()
+	if missing := newWorld().tenants; len(w.tenants) < len(missing) {
+		for name, t := range missing {
+			t.namespaces = slices.DeleteFunc(t.namespaces, func(namespace string) bool { return w.holderOf(namespace) != "" })
+			if w.tenants[name] == nil && len(t.namespaces) > 0 {
+				w.tenants[name] = t
+			}
+		}
+	} else {
+		delete(w.tenants, pick(random, w.names()))
+	}
+	w.upgrade(t)
+}
+
+func renameTenant(t *testing.T, w *world, _ *guard, random *rand.Rand) {
+	t.Helper()
+	name := pick(random, w.names())
+	renamed := w.tenants[name]
+	delete(w.tenants, name)
+	if short, was := strings.CutSuffix(name, "-renamed"); was && w.tenants[short] == nil {
+		w.tenants[short] = renamed
+	} else {
+		w.tenants[name+"-renamed"] = renamed
+	}
+	w.upgrade(t)
+}
+
+// moveNamespace moves one of two namespaces of a tenant to another one that stays.
+func moveNamespace(t *testing.T, w *world, _ *guard, random *rand.Rand) {
+	t.Helper()
+	for _, from := range w.names() {
+		giver := w.tenants[from]
+		to := w.tenants[pick(random, w.names())]
+		if len(giver.namespaces) < 2 || to == giver || to.leaving != giver.leaving {
+			continue
+		}
+		to.namespaces = append(to.namespaces, giver.namespaces[0])
+		giver.namespaces = slices.Clone(giver.namespaces[1:])
+		w.upgrade(t)
+		return
+	}
+}
+
+func toggleLeaving(t *testing.T, w *world, g *guard, random *rand.Rand) {
+	t.Helper()
+	changed := w.tenants[pick(random, w.names())]
+	changed.leaving = !changed.leaving
+	for _, namespace := range changed.namespaces {
+		g.forget(client.ObjectKey{Namespace: namespace})
+	}
+	w.upgrade(t)
+	for _, namespace := range changed.namespaces {
+		w.disturb(client.ObjectKey{Namespace: namespace})
+	}
+}
+
+// deleteBar deletes a Bar as only the break-glass group may. Its source has it made again, with the same objects.
+func deleteBar(t *testing.T, w *world, _ *guard, random *rand.Rand) {
+	t.Helper()
+	key := barOf(pick(random, w.keys()))
+	bar := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	must(t, client.IgnoreNotFound(firefighter.Delete(t.Context(), bar)))
+}
+
+// letGo does with the Bars of lost namespaces what the admin guide says: first what is left in the namespace is deleted, then the Bar.
+func letGo(t *testing.T, w *world, g *guard, _ *rand.Rand) {
+	t.Helper()
+	bars := &v1alpha1.BarList{}
+	must(t, admin.List(t.Context(), bars, client.InNamespace(systemNamespace)))
+	for i := range bars.Items {
+		bar := &bars.Items[i]
+		ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
+		namespace := bar.Spec.SourceRef.Namespace
+		if ready == nil || ready.Reason != v1alpha1.ReasonNamespaceLost || w.holderOf(namespace) != "" {
+			continue
+		}
+		key := client.ObjectKey{Namespace: namespace, Name: bar.Spec.SourceRef.Name}
+		w.disturb(key)
+		g.forget(key)
+		for _, target := range bar.Status.Targets {
+			object := &unstructured.Unstructured{}
+			object.SetAPIVersion(strings.TrimPrefix(target.APIGroup+"/"+target.Version, "/"))
+			object.SetKind(target.Kind)
+			object.SetNamespace(target.Namespace)
+			object.SetName(target.Name)
+			must(t, client.IgnoreNotFound(admin.Delete(t.Context(), object)))
+		}
+		must(t, client.IgnoreNotFound(admin.Delete(t.Context(), bar)))
+	}
+}
+
+// ask brings the annotation of a source in line with what it asks for.
+func ask(t *testing.T, w *world, key client.ObjectKey) {
+	t.Helper()
+	try.Until(t, 30*time.Second, func(ctx context.Context) error {
+		service := &corev1.Service{}
+		if err := admin.Get(ctx, key, service); err != nil {
+			return err
+		}
+		if service.Annotations == nil {
+			service.Annotations = map[string]string{}
+		}
+		delete(service.Annotations, v1alpha1.BarClassAnnotation)
+		if s := w.sources[key]; s.asks {
+			service.Annotations[v1alpha1.BarClassAnnotation] = s.class
+		}
+		return admin.Update(ctx, service)
+	})
+}
+
+// optOutAndIn takes a request back, and makes it again within the grace period.
+func optOutAndIn(t *testing.T, w *world, _ *guard, random *rand.Rand) {
+	t.Helper()
+	key := pick(random, w.keys())
+	s := w.sources[key]
+	if !s.asks {
+		return
+	}
+	s.asks = false
+	ask(t, w, key)
+	time.Sleep(time.Duration(random.IntN(int(grace / 2))))
+	s.asks = true
+	ask(t, w, key)
+}
+
+func optOutOrIn(t *testing.T, w *world, g *guard, random *rand.Rand) {
+	t.Helper()
+	key := pick(random, w.keys())
+	s := w.sources[key]
+	s.asks = !s.asks
+	g.forget(key)
+	ask(t, w, key)
+	w.disturb(key)
+}
+
+func recreateSource(t *testing.T, w *world, g *guard, random *rand.Rand) {
+	t.Helper()
+	key := pick(random, w.keys())
+	g.forget(key)
+	must(t, admin.Delete(t.Context(), w.object(key)))
+	must(t, admin.Create(t.Context(), w.object(key)))
+	w.disturb(key)
+}
+
+func recreateNamespace(t *testing.T, w *world, g *guard, random *rand.Rand) {
+	t.Helper()
+	name := pick(random, w.namespaces())
+	g.forget(client.ObjectKey{Namespace: name})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	must(t, admin.Delete(t.Context(), namespace))
+	gone(t, namespace)
+	must(t, admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	for _, key := range w.keys() {
+		if key.Namespace == name {
+			must(t, admin.Create(t.Context(), w.object(key)))
+		}
+	}
+	w.disturb(client.ObjectKey{Namespace: name})
+	w.upgrade(t) // the rights
+}
+
+// reinstall removes the release and installs it again. The new operators have Pods, and so tokens, of their own.
+func reinstall(t *testing.T, w *world, g *guard, _ *rand.Rand) {
+	t.Helper()
+	g.pause()
+	must(t, shared.UninstallChart(t.Context(), w.release()))
+	w.operators.stop()
+	w.removed = nil
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "controlee"}}
+	must(t, client.IgnoreNotFound(admin.Delete(t.Context(), lease)))
+	// The operators run while Helm is still at it, as they do in a cluster: Fence and Lease come before the Tenants.
+	installed := make(chan error, 1)
+	go func() { installed <- shared.InstallChart(context.Background(), w.release()) }()
+	try.Until(t, time.Minute, func(ctx context.Context) error {
+		account := &corev1.ServiceAccount{}
+		return admin.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: serviceAccount}, account)
+	})
+	w.generation++
+	w.operators = startReplicas(t, w.generation)
+	if err := <-installed; err != nil {
+		t.Fatal(fmt.Errorf("install again: %w", err))
+	}
+	g.pause()
+}
