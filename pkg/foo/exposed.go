@@ -70,6 +70,11 @@ func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alp
 	}
 	switch v1alpha1.BarPhase(answer.Word) {
 	case v1alpha1.PhaseReady:
+		if result.condition.Reason != v1alpha1.ReasonBarPending {
+			// A request that cannot be granted leaves the load balancer as it was.
+			result.condition.Message += "; meanwhile " + answering(bar, deployment, answer.Address())
+			return result
+		}
 		result.condition.Status, result.condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonExposed
 		result.condition.Message = answering(bar, deployment, answer.Address())
 	case v1alpha1.PhaseFailed:

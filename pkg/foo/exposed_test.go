@@ -64,6 +64,10 @@ func TestDesireExposure(t *testing.T) {
 			reason:     "Why there is none, the Deployment says.",
 			deployment: state("OverLimit: too many"), want: "False/OverLimit", message: "too many",
 		},
+		"RefusedMeanwhile": {
+			reason:     "A typo leaves the load balancer as it was; that it is one must not be hidden.",
+			deployment: state("InvalidPorts: none of 80"), bar: bar(), want: "False/InvalidPorts", message: "none of 80; meanwhile the load balancer", address: "203.0.113.1",
+		},
 		"Forged": {
 			reason:     "What a tenant writes there makes no Foo exposed, and no invalid reason.",
 			deployment: state("not a reason: x"), want: "False/BarPending", message: "waiting",
