@@ -115,7 +115,7 @@ const (
 	ReasonPartlyEngaged = "PartlyEngaged"
 	// ReasonAccessDenied: the operator's RoleBinding is missing in the namespace, or the namespace itself is.
 	ReasonAccessDenied = "AccessDenied"
-	// ReasonNamespaceClaimed: another Tenant named the namespace first and keeps it.
+	// ReasonNamespaceClaimed: an older Tenant names the namespace as well, and has it.
 	ReasonNamespaceClaimed = "NamespaceClaimed"
 	// ReasonSystemNamespace: the operator's own namespace cannot belong to a tenant.
 	ReasonSystemNamespace = "SystemNamespace"
