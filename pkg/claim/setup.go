@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -71,7 +72,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Bar{}, byTenant, tenantOfBar); err != nil {
 		return err
 	}
-	limits := newLimits(mgr.GetCache(), options.Client, options.SystemNamespace)
+	limits := newLimits(mgr.GetCache(), options.Client, options.SystemNamespace, clock.RealClock{})
 	reconcilers := map[v1alpha1.BarSourceKind]*Reconciler{}
 	for _, k := range kinds {
 		reconcilers[k.name] = &Reconciler{
@@ -125,23 +126,27 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	}))
 }
 
-// barEvents brings Bars to their sources, and tells the limits what the cache has.
+// barEvents brings Bars to their sources, and every event to the limits. Before or after is nil for a Bar that is new or gone.
 func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconcile.Request] {
-	handle := func(bar *v1alpha1.Bar, gone bool, queue tenancy.Queue) {
+	handle := func(before, after *v1alpha1.Bar, queue tenancy.Queue) {
+		bar := after
+		if after == nil {
+			bar = before
+		}
 		if ref := bar.Spec.SourceRef; ref.Kind == r.kind.name {
-			r.limits.saw(bar, gone)
+			r.limits.observe(before, after)
 			queue.Add(requestFor(ref))
 		}
 	}
 	return handler.TypedFuncs[*v1alpha1.Bar, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Bar], queue tenancy.Queue) {
-			handle(e.Object, false, queue)
+			handle(nil, e.Object, queue)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Bar], queue tenancy.Queue) {
-			handle(e.ObjectNew, false, queue)
+			handle(e.ObjectOld, e.ObjectNew, queue)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Bar], queue tenancy.Queue) {
-			handle(e.Object, true, queue)
+			handle(e.Object, nil, queue)
 		},
 	}
 }
