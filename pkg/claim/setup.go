@@ -90,7 +90,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 		}
 	}
 	return mgr.Add(&sweep{
-		options: options.Sweep, registry: registry, reconcilers: reconcilers,
+		options: options.Sweep, registry: registry, served: registry.Served, reconcilers: reconcilers,
 		systemNamespace: options.SystemNamespace, cached: mgr.GetCache(), direct: options.Client,
 	})
 }
