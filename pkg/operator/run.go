@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -78,9 +77,9 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	server, err := discovery.NewDiscoveryClientForConfigAndClient(restConfig, mgr.GetHTTPClient())
+	server, err := tenancy.NewDiscovery(restConfig, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("discovery: %w", err)
+		return err
 	}
 	late := tenancy.NewLateKinds(server, providers.Kinds())
 	registry := tenancy.NewRegistry(tenancy.Options{
