@@ -21,10 +21,9 @@ import (
 const maxName = 64
 
 // refusal says why a source that opts in does not get what it asks for, and what to do about it.
+// It changes nothing about a load balancer that the source has already.
 type refusal struct {
 	reason, message string
-	// keep leaves a load balancer that exists as it is.
-	keep bool
 }
 
 // quote shows what a tenant wrote as a name.
@@ -76,13 +75,10 @@ func isBarObject(object client.Object) bool {
 }
 
 // wishOf computes what a source asks for and may have, given the BarClass that it names (nil: there is none) and its tenant.
-// It depends on nothing but its arguments. An opted-in source that may not have a load balancer has none: only where the BarClass is
-// missing one that exists stays, so that to delete a class and make it again is no outage.
+// It depends on nothing but its arguments.
 func wishOf(k kind, source client.Object, className string, class *v1alpha1.BarClass, tenant *v1alpha1.Tenant) wish {
 	if class == nil {
-		r := refuse(v1alpha1.ReasonBarClassNotFound, "there is no BarClass %s: ask for one that your platform offers", quote(className))
-		r.keep = true
-		return wish{refusal: r}
+		return wish{refusal: refuse(v1alpha1.ReasonBarClassNotFound, "there is no BarClass %s: ask for one that your platform offers", quote(className))}
 	}
 	if !slices.Contains(tenant.Spec.AllowedBarClasses, className) {
 		return wish{refusal: refuse(v1alpha1.ReasonClassNotAllowed, "your team may not use BarClass %q: ask your platform admin, or choose another one", className)}

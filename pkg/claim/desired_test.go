@@ -138,7 +138,6 @@ func TestWishOf(t *testing.T) {
 		want    *v1alpha1.BarSpec
 		refused string // reason
 		message string // part of the message
-		keep    bool
 	}{
 		"Deployment": {
 			reason: "A Deployment gives its selector and its containers' ports.",
@@ -155,7 +154,7 @@ func TestWishOf(t *testing.T) {
 		},
 		"NoClass": {
 			reason: "A missing class takes nothing away.",
-			source: deployment(), refused: v1alpha1.ReasonBarClassNotFound, message: `no BarClass "internal"`, keep: true,
+			source: deployment(), refused: v1alpha1.ReasonBarClassNotFound, message: `no BarClass "internal"`,
 		},
 		"NotAllowed": {
 			reason: "What the Tenant does not allow is taken away.",
@@ -234,7 +233,7 @@ func TestWishOf(t *testing.T) {
 				}
 				return
 			}
-			if r := got.refusal; r == nil || r.reason != tc.refused || !strings.Contains(r.message, tc.message) || r.keep != tc.keep {
+			if r := got.refusal; r == nil || r.reason != tc.refused || !strings.Contains(r.message, tc.message) {
 				t.Errorf("%s\ngot %+v", tc.reason, r)
 			}
 		})

@@ -18,6 +18,8 @@ const (
 	eventFailed   = "SyncLoadBalancerFailed"
 	eventDeleting = "DeletingLoadBalancer"
 	eventDeleted  = "DeletedLoadBalancer"
+	eventChanging = "ChangingLoadBalancerClass"
+	eventPending  = "LoadBalancerReleasePending"
 )
 
 // news are the two annotations of a source.
@@ -60,6 +62,10 @@ func announcementOf(before, after news) *announcement {
 	case "":
 		if was == string(v1alpha1.PhaseReleasing) {
 			return &announcement{corev1.EventTypeNormal, eventDeleted, "Deleted load balancer"}
+		}
+	case v1alpha1.ReasonReleasePending:
+		if was != is {
+			return &announcement{corev1.EventTypeWarning, eventPending, after.state}
 		}
 	default: // Failed, or a refusal
 		if before.state != after.state {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -21,8 +22,8 @@ type Namespaces interface {
 	Lookup(name string) (*tenancy.Namespace, bool)
 	// Served gives all namespaces that are served now.
 	Served() []*tenancy.Namespace
-	// States says how far the namespaces of a Tenant are served.
-	States(tenant string) map[string]tenancy.State
+	// Lost says whether the operator has no business in a namespace any more, or no access to it.
+	Lost(name string) bool
 	// Suspect has the operator's access to a namespace checked again.
 	Suspect(name string)
 }
@@ -37,6 +38,9 @@ type Reconciler struct {
 	writer          apply.Writer
 	recorder        events.EventRecorder
 	limits          *limits
+	clock           clock.PassiveClock
+	pending         *stopwatches // of Bars that are to be released
+	lost            *stopwatches // of Bars whose namespace is lost
 }
 
 // Reconcile brings the Bar of one source up to date.
@@ -54,7 +58,10 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	namespace, served := r.namespaces.Lookup(request.Namespace)
 	if !served {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
-		return r.abandon(ctx, bar)
+		return r.unserved(ctx, bar)
+	}
+	if bar != nil {
+		r.lost.stop(bar.UID)
 	}
 	now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, request.NamespacedName)
 	if err != nil {
@@ -66,15 +73,15 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if now.spec == nil || bar != nil {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
 	}
-	bar, refusal, err := r.ensure(ctx, now, bar)
-	if err != nil || now.source == nil {
+	out, err := r.ensure(ctx, now, bar)
+	if err != nil || now.source == nil || now.tenant == nil {
 		return reconcile.Result{}, err
 	}
-	told, err := r.report(ctx, now.source, answerFor(bar, refusal))
+	told, err := r.report(ctx, now.source, answerFor(out.bar, out.refusal))
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return resultOf(refusal, told), nil
+	return sooner(resultOf(out.refusal, told), out.after), nil
 }
 
 // situation is what decides about a source's Bar.
@@ -82,6 +89,7 @@ type situation struct {
 	holder string           // the name of the Tenant that the namespace is served for
 	tenant *v1alpha1.Tenant // nil: it is gone, or no longer names the namespace
 	source client.Object    // nil: gone, or nobody's; one that is being deleted wishes for nothing
+	asks   bool             // whether the source asks for a load balancer, in whatever way
 	wish
 }
 
@@ -107,10 +115,11 @@ func (r *Reconciler) assess(ctx context.Context, sources, tenants client.Reader,
 	if now.tenant, err = r.tenantOf(ctx, tenants, tenant, key.Namespace); err != nil || now.tenant == nil {
 		return now, err
 	}
-	if now.source, err = r.kind.read(ctx, sources, key); err != nil || now.source == nil || isGoing(now.source) {
+	if now.source, err = r.kind.read(ctx, sources, key); err != nil || now.source == nil || isGoing(now.source) || now.tenant.Spec.Leaving {
 		return now, err
 	}
 	className, refusal := classOf(now.source)
+	now.asks = className != "" || refusal != nil
 	if className == "" {
 		now.refusal = refusal
 		return now, nil
@@ -139,33 +148,6 @@ func (r *Reconciler) tenantOf(ctx context.Context, tenants client.Reader, name, 
 	return tenant, nil
 }
 
-// abandon releases the Bar of a source in a namespace that is not served, if that is to stay so.
-func (r *Reconciler) abandon(ctx context.Context, bar *v1alpha1.Bar) (reconcile.Result, error) {
-	if bar == nil || bar.Spec.Release {
-		return reconcile.Result{}, nil
-	}
-	abandoned, again, err := r.abandoned(ctx, bar.Spec.SourceRef.Namespace)
-	if err != nil || !abandoned {
-		return reconcile.Result{RequeueAfter: again}, err
-	}
-	_, err = r.release(ctx, bar)
-	return reconcile.Result{}, err
-}
-
-// abandoned says what becomes of the Bars of a namespace that is not served, see fateOf. Yes is the API server's answer and not a cache's.
-func (r *Reconciler) abandoned(ctx context.Context, namespace string) (abandoned bool, again time.Duration, err error) {
-	for _, reader := range []client.Reader{r.cached, r.direct} {
-		tenants := &v1alpha1.TenantList{}
-		if err := reader.List(ctx, tenants, client.InNamespace(r.systemNamespace)); err != nil {
-			return false, 0, err
-		}
-		if abandoned, again = fateOf(namespace, tenants.Items, r.systemNamespace, r.namespaces.States, time.Now()); !abandoned {
-			return false, again, nil
-		}
-	}
-	return true, 0, nil
-}
-
 // again are the refusals that pass without an event for the source. Room in a limit is one; it is looked for now and then all the same.
 var again = []string{v1alpha1.ReasonRefused, v1alpha1.ReasonConflict, v1alpha1.ReasonOverLimit}
 
@@ -175,4 +157,12 @@ func resultOf(r *refusal, told bool) reconcile.Result {
 		return reconcile.Result{RequeueAfter: retry.Jitter(retry.AfterRefusal)}
 	}
 	return reconcile.Result{}
+}
+
+// sooner returns a result that requeues after the given time at the latest; 0 sets no bound.
+func sooner(result reconcile.Result, after time.Duration) reconcile.Result {
+	if after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
+		result.RequeueAfter = after
+	}
+	return result
 }

@@ -26,12 +26,14 @@ import (
 )
 
 // Sources and Tenants are read once more, from the API server itself, before a load balancer is taken away.
+// The status of a Bar says that its release is pending.
 //
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=apps,resources=deployments,verbs=get;list;watch;patch
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups="",resources=services,verbs=get;list;watch;patch
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups="",resources=services/status,verbs=patch
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=bars,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=bars/status,verbs=patch
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants,verbs=get;list;watch
 // +kubebuilder:rbac:roleName=controlee-operator,groups=controlee.dev,resources=barclasses,verbs=list;watch
 
@@ -84,6 +86,9 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 			writer:          apply.Writer{Client: options.Client, FieldManager: FieldManager},
 			recorder:        mgr.GetEventRecorder(FieldManager),
 			limits:          limits,
+			clock:           clock.RealClock{},
+			pending:         newStopwatches(clock.RealClock{}),
+			lost:            newStopwatches(clock.RealClock{}),
 		}
 		if err := reconcilers[k.name].setup(mgr, registry, options.Workers); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
@@ -135,6 +140,10 @@ func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconc
 		}
 		if ref := bar.Spec.SourceRef; ref.Kind == r.kind.name {
 			r.limits.observe(before, after)
+			if after == nil {
+				r.pending.stop(bar.UID)
+				r.lost.stop(bar.UID)
+			}
 			queue.Add(requestFor(ref))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -54,7 +55,9 @@ func needBarClasses(t *testing.T) {
 		tcpClass:    route(v1alpha1.TCPRouteKind, ""),
 		tlsClass:    route(v1alpha1.TLSRouteKind, "{name}.{namespace}.tls.example.com"),
 	} {
-		class := &v1alpha1.BarClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BarClassSpec{Provider: settings}}
+		class := &v1alpha1.BarClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BarClassSpec{
+			Provider: settings, ReleaseGracePeriodSeconds: ptr.To[int32](0),
+		}}
 		if err := admin.Create(t.Context(), class); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}

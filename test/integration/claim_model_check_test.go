@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,8 +23,8 @@ type modelService struct {
 	Targets  []int32
 }
 
-// checkSources compares the Services, and what the sources are told, with what the model says.
-func checkSources(ctx context.Context, sources []*modelSource) error {
+// checkSources compares the Bars, the Services, and what the sources are told, with what the model says.
+func checkSources(ctx context.Context, sources []*modelSource, bars map[string]modelBar) error {
 	live, err := liveSources(ctx)
 	if err != nil {
 		return err
@@ -39,16 +40,27 @@ func checkSources(ctx context.Context, sources []*modelSource) error {
 		if exists != s.exists {
 			return fmt.Errorf("%s/%s exists: %t", s.namespace, s.name, exists)
 		}
+		var bar *modelBar
+		if made, ok := bars[name]; ok {
+			bar = &made
+		}
+		delete(bars, name)
+		if !slices.ContainsFunc(s.gets(), func(may *modelBar) bool { return cmp.Equal(may, bar) }) {
+			return fmt.Errorf("%s/%s, which asks for class %q with ports %v and picks %q, has %+v, and may have one of %+v",
+				s.namespace, s.name, s.class, s.ports, s.pick, bar, s.gets())
+		}
 		if !exists {
 			continue
 		}
-		bar, gets := s.gets()
-		if gets {
-			wanted[name] = modelService{Bar: bar, Owner: source.GetUID(), Selector: map[string]string{"app": s.name}, Targets: bar.Ports}
+		if bar != nil {
+			wanted[name] = modelService{Bar: *bar, Owner: source.GetUID(), Selector: map[string]string{"app": s.name}, Targets: bar.Ports}
 		}
-		if err := s.told(source, gets, addresses[name]); err != nil {
+		if err := s.told(source, bar, addresses[name]); err != nil {
 			return err
 		}
+	}
+	if len(bars) > 0 {
+		return fmt.Errorf("Bars of no source: %v", bars)
 	}
 	if diff := cmp.Diff(wanted, services); diff != "" {
 		return fmt.Errorf("Services, -model +cluster:\n%s", diff)
@@ -56,17 +68,17 @@ func checkSources(ctx context.Context, sources []*modelSource) error {
 	return nil
 }
 
-// told checks what stands on a source: where its load balancer is, or why it has none, or nothing if it does not ask.
-func (s *modelSource) told(source client.Object, gets bool, address string) error {
+// told checks what stands on a source: where its load balancer is, or why it does not get what it asks for, or nothing if it does not ask.
+func (s *modelSource) told(source client.Object, bar *modelBar, address string) error {
 	told := source.GetAnnotations()
-	state, answered := told[v1alpha1.BarStateAnnotation]
-	ready := state == string(v1alpha1.PhaseReady)
-	if !gets {
+	word, _, answered := cutState(source)
+	_, asks, granted := s.request()
+	if bar == nil {
 		address = ""
 	}
-	if ready != gets || answered != (s.class != "") || told[v1alpha1.BarAddressAnnotation] != address {
-		return fmt.Errorf("%s/%s, which asks for class %q, is told %q and %q; gets a load balancer: %t, at %q",
-			s.namespace, s.name, s.class, state, told[v1alpha1.BarAddressAnnotation], gets, address)
+	if granted != (word == string(v1alpha1.PhaseReady)) || answered != asks || told[v1alpha1.BarAddressAnnotation] != address {
+		return fmt.Errorf("%s/%s, which asks for class %q, is told %q and %q; has %+v, at %q",
+			s.namespace, s.name, s.class, word, told[v1alpha1.BarAddressAnnotation], bar, address)
 	}
 	return nil
 }

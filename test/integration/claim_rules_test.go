@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,14 +111,12 @@ func TestClassTakenAwayAndGivenBack(t *testing.T) {
 	if service.Spec.Type != corev1.ServiceTypeNodePort {
 		t.Errorf("type %s", service.Spec.Type)
 	}
-	changeTenant(t, "claims", func(s *v1alpha1.TenantSpec) { s.AllowedBarClasses = []string{internalClass, passingClass} })
+	allowClass(t, "claims", nodePortClass, false)
 	waitState(t, deployment, "ClassNotAllowed: your team may not use BarClass")
 	waitUnexposed(t, deployment)
 	waitForEventOf(t, deployment, corev1.EventTypeWarning, "SyncLoadBalancerFailed")
 
-	changeTenant(t, "claims", func(s *v1alpha1.TenantSpec) {
-		s.AllowedBarClasses = []string{internalClass, nodePortClass, passingClass}
-	})
+	allowClass(t, "claims", nodePortClass, true)
 	waitExposed(t, deployment)
 }
 
@@ -248,28 +247,42 @@ func assertOverLimit(t *testing.T, sources ...*appsv1.Deployment) {
 	}
 }
 
-// A tenant that is taken out of the values loses its Bars.
+// A tenant that is taken out of the values keeps its Bars, because nobody can see what they made, until its namespace is gone.
 func TestTenantRemoved(t *testing.T) {
-	with := append(tenants(), newTenant("leaving", "leaving"))
+	with := append(tenants(), newTenant("removed", "removed"))
 	if err := shared.UpgradeChart(t.Context(), release(with...)); err != nil {
 		t.Fatal(err)
 	}
-	waitEngaged(t, "leaving", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
-	deployment := newDeployment("leaving", "web", internalClass)
+	waitEngaged(t, "removed", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
+	deployment := newDeployment("removed", "web", internalClass)
 	create(t, deployment)
-	waitExposed(t, deployment)
+	bar, service := waitExposed(t, deployment)
 	if err := shared.UpgradeChart(t.Context(), release(tenants()...)); err != nil {
 		t.Fatal(err)
 	}
-	waitGone(t, barObject(deployment))
-	_ = admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}})
+	waitGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "removed"}})
+	always(t, 5*time.Second, func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(bar), bar); err != nil || bar.Spec.Release {
+			return fmt.Errorf("the Bar is released: %w", err)
+		}
+		return admin.Get(ctx, client.ObjectKeyFromObject(service), service)
+	})
+	if err := admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "removed"}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(bar), bar); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("Bar %+v: %w", bar.Status, err)
+		}
+		return nil
+	})
 }
 
-// A namespace that goes over to another tenant has the other's Bars.
+// A namespace that goes over to another tenant takes its Bars along: the load balancers stay, and count for the other tenant.
 func TestNamespaceChangesTenant(t *testing.T) {
 	deployment := newDeployment("limited-a", "moves", internalClass)
 	create(t, deployment)
-	before, _ := waitExposed(t, deployment)
+	before, service := waitExposed(t, deployment)
 	changeTenant(t, "limited", func(s *v1alpha1.TenantSpec) {
 		s.Namespaces = slices.DeleteFunc(s.Namespaces, func(n string) bool { return n == "limited-a" })
 	})
@@ -286,10 +299,12 @@ func TestNamespaceChangesTenant(t *testing.T) {
 		if err := admin.Get(ctx, barKey(deployment), bar); err != nil {
 			return err
 		}
-		if bar.Spec.Tenant != "claims" || bar.Labels[v1alpha1.TenantLabel] != "claims" || bar.UID == before.UID {
+		if bar.Spec.Tenant != "claims" || bar.Labels[v1alpha1.TenantLabel] != "claims" || bar.UID != before.UID {
 			return fmt.Errorf("Bar %+v", bar)
 		}
 		return nil
 	})
-	waitExposed(t, deployment)
+	if _, after := waitExposed(t, deployment); after.UID != service.UID {
+		t.Error("the load balancer was made anew")
+	}
 }

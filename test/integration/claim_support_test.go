@@ -25,6 +25,8 @@ const (
 	internalClass = "internal"
 	nodePortClass = "test-node-port"
 	passingClass  = "test-passing" // comes and goes
+	graceClass    = "test-grace"   // has a grace period; all others have none
+	shortClass    = "test-short"   // has a short grace period
 )
 
 // breakGlassGroup may write Bars and their objects, for what only a fault can bring about.
@@ -32,8 +34,8 @@ const breakGlassGroup = "break-glass"
 
 // claimTenants are those whose sources ask for load balancers.
 func claimTenants() []map[string]any {
-	claims := newTenant("claims", "claim-basic", "claim-refused", "claim-class", "claim-foo", "claim-service", "claim-sweep")
-	claims["allowedBarClasses"] = []any{internalClass, nodePortClass, passingClass}
+	claims := newTenant("claims", "claim-basic", "claim-refused", "claim-class", "claim-foo", "claim-service", "claim-sweep", "claim-grace")
+	claims["allowedBarClasses"] = []any{internalClass, nodePortClass, passingClass, graceClass, shortClass}
 	limited := newTenant("limited", "limited-a", "limited-b")
 	limited["maxBars"] = 2
 	return append([]map[string]any{claims, limited}, modelTenants()...)
@@ -46,7 +48,7 @@ func needClass(t *testing.T, name string) *v1alpha1.BarClass {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.BarClassSpec{Provider: v1alpha1.BarProvider{
 			Type: v1alpha1.ServiceProvider, Service: &v1alpha1.ServiceProviderSpec{Type: corev1.ServiceTypeNodePort},
-		}},
+		}, ReleaseGracePeriodSeconds: ptr.To[int32](0)},
 	}
 	if err := admin.Create(t.Context(), class); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)

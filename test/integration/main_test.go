@@ -105,7 +105,8 @@ func release(tenants ...map[string]any) cluster.Chart {
 		Release: "controlee", Namespace: systemNamespace,
 		Values: map[string]any{
 			"replicaCount": 0, "tenants": list,
-			"externalBarClasses": append(barClassNames(), nodePortClass, passingClass),
+			"externalBarClasses": append(barClassNames(), nodePortClass, passingClass, graceClass, shortClass),
+			"barClasses":         map[string]any{internalClass: map[string]any{"releaseGracePeriodSeconds": 0}},
 			"lock":               map[string]any{"breakGlassGroups": []any{breakGlassGroup}},
 		},
 	}

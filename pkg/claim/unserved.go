@@ -1,0 +1,37 @@
+package claim
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
+	"github.com/controlee/controlee/pkg/tenancy"
+)
+
+// Bounds of the time between two looks whether a lost namespace is gone. A namespace that is being
+// deleted is gone within seconds, as a rule; one whose tenant was removed may stay for years.
+const (
+	firstLook = 2 * time.Second
+	lastLook  = 5 * time.Minute
+)
+
+// unserved decides about the Bar of a source in a namespace that is not served. The Bar stays,
+// because what it made there may still serve and cannot be seen, unless the namespace is gone.
+func (r *Reconciler) unserved(ctx context.Context, bar *v1alpha1.Bar) (reconcile.Result, error) {
+	if bar == nil || bar.Spec.Release || !r.namespaces.Lost(bar.Spec.SourceRef.Namespace) {
+		return reconcile.Result{}, nil // a namespace that is about to be served brings its sources back
+	}
+	gone, err := tenancy.IsGone(ctx, r.direct, bar.Spec.SourceRef.Namespace, bar.CreationTimestamp)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !gone {
+		lost := r.clock.Since(r.lost.begin(bar.UID))
+		return reconcile.Result{RequeueAfter: retry.Jitter(min(max(lost, firstLook), lastLook))}, nil
+	}
+	_, err = r.release(ctx, bar)
+	return reconcile.Result{}, err
+}
