@@ -167,13 +167,16 @@ func requestFor(ref v1alpha1.BarSourceReference) reconcile.Request {
 // sourcesOfClass gives the sources that ask for a BarClass.
 func (r *Reconciler) sourcesOfClass(ctx context.Context, class *v1alpha1.BarClass) (requests []reconcile.Request) {
 	for _, namespace := range r.namespaces.Served() {
-		requests = append(requests, r.sources(ctx, namespace, func(className string) bool { return className == class.Name })...)
+		requests = append(requests, r.sources(ctx, namespace, func(source client.Object) bool {
+			className, _ := classOf(source)
+			return className == class.Name
+		})...)
 	}
 	return requests
 }
 
-// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in, and those of its Bars, which may be in a namespace that is
-// not served any more.
+// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in or carry an answer, and those of its Bars, which may be in a
+// namespace that is not served any more.
 func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenant) (requests []reconcile.Request) {
 	bars := &v1alpha1.BarList{}
 	if err := r.cached.List(ctx, bars, client.InNamespace(r.systemNamespace), client.MatchingFields{byTenant: tenant.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -186,20 +189,23 @@ func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenan
 	}
 	for _, namespace := range r.namespaces.Served() {
 		if namespace.Tenant == tenant.Name {
-			requests = append(requests, r.sources(ctx, namespace, func(className string) bool { return className != "" })...)
+			requests = append(requests, r.sources(ctx, namespace, func(source client.Object) bool {
+				className, _ := classOf(source)
+				return className != "" || len(Traces(source)) > 0
+			})...)
 		}
 	}
 	return requests
 }
 
-// sources gives the sources of a namespace that ask for one of the BarClasses that are chosen.
-func (r *Reconciler) sources(ctx context.Context, namespace *tenancy.Namespace, chosen func(className string) bool) (requests []reconcile.Request) {
+// sources gives the sources of a namespace that are chosen.
+func (r *Reconciler) sources(ctx context.Context, namespace *tenancy.Namespace, chosen func(source client.Object) bool) (requests []reconcile.Request) {
 	list := r.kind.list()
 	err := namespace.List(ctx, list, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy)
 	if err == nil {
 		err = meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object) //nolint:forcetypeassert // all kinds of source are
-			if className, _ := classOf(object); chosen(className) {
+			if chosen(object) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 			}
 			return nil

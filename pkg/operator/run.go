@@ -29,6 +29,7 @@ import (
 	"github.com/controlee/controlee/pkg/claim"
 	"github.com/controlee/controlee/pkg/foo"
 	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/pkg/offboard"
 	"github.com/controlee/controlee/pkg/provider"
 	"github.com/controlee/controlee/pkg/provider/gateway"
 	"github.com/controlee/controlee/pkg/provider/service"
@@ -115,6 +116,11 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	}
 	if err := barclass.SetupWithManager(mgr, direct, late, providers); err != nil {
 		return fmt.Errorf("barclass controller: %w", err)
+	}
+	if err := offboard.SetupWithManager(mgr, registry, offboard.Options{
+		Client: direct, Late: late, Kinds: providers.Kinds(), SystemNamespace: o.SystemNamespace,
+	}); err != nil {
+		return fmt.Errorf("offboard controller: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err

@@ -107,6 +107,10 @@ const (
 	ReasonStillReleasing = "StillReleasing"
 )
 
+// ReasonTenantLeaving is the reason of all conditions of a Foo, which then are Unknown, while its Tenant has spec.leaving, and for ever
+// after: the operator does not manage the Foo any more.
+const ReasonTenantLeaving = "TenantLeaving"
+
 // Reasons of the condition Engaged of a Tenant, and of the state of one of its namespaces.
 const (
 	// ReasonEngaged: served.
