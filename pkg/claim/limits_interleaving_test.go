@@ -70,7 +70,8 @@ func TestAHangingListHoldsNobodyUp(t *testing.T) {
 	if !finish() {
 		t.Error("no place in the end")
 	}
-	if c.asks(t, "c"); c.server.lists != 1 {
+	c.asks(t, "c")
+	if c.server.lists != 1 {
 		t.Errorf("%d live lists, want 1", c.server.lists)
 	}
 }

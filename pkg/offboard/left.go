@@ -24,7 +24,7 @@ import (
 
 // left returns what is left of a Tenant's load balancers, and what each waits for. It reads the caches or, with live, the API server.
 func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live bool) ([]string, error) {
-	var bars client.Reader = r.Cache
+	bars := r.Cache
 	if live {
 		bars = r.Client
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,7 @@ func TestOffboarding(t *testing.T) {
 	tenant["allowedBarClasses"], tenant["maxBars"] = []any{internalClass, graceClass}, 4
 	upgrade := func(changes map[string]any) {
 		t.Helper()
-		for key, value := range changes {
-			tenant[key] = value
-		}
+		maps.Copy(tenant, changes)
 		if err := shared.UpgradeChart(t.Context(), release(append(tenants(), tenant)...)); err != nil {
 			t.Fatal(err)
 		}
