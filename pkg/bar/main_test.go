@@ -88,7 +88,7 @@ func prepare(ctx context.Context, control *cluster.Cluster) error {
 		return err
 	}
 	late = tenancy.NewLateKinds(asking, providers.Kinds())
-	if err := late.Ask(); err != nil {
+	if err := late.Ask(ctx); err != nil {
 		return err
 	}
 	if err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}); err != nil {

@@ -9,18 +9,21 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// refusalOf is retry.RefusalOf, which knows besides what a provider refuses and what the cluster lacks: with a refusal the Bar is Failed
-// until something else changes.
+// refusalOf is retry.RefusalOf, which knows besides what a provider refuses, what the cluster lacks and what the operator may not
+// do in the namespace: with a refusal the Bar is Failed until something else changes.
 func refusalOf(err error) (*retry.Refusal, error) {
 	var (
 		refused  *provider.RefusalError
 		notThere *tenancy.NotInstalledError
+		denied   *tenancy.AccessDeniedError
 	)
 	switch {
 	case errors.As(err, &refused):
 		return &retry.Refusal{Reason: refused.Reason, Message: refused.Message}, nil
 	case errors.As(err, &notThere):
 		return &retry.Refusal{Reason: v1alpha1.ReasonKindNotInstalled, Message: notThere.Error()}, nil
+	case errors.As(err, &denied):
+		return &retry.Refusal{Reason: v1alpha1.ReasonAccessDenied, Message: denied.Error(), After: retry.AfterRefusal}, nil
 	default:
 		return retry.RefusalOf(err)
 	}

@@ -127,6 +127,9 @@ func (w *work) read(ctx context.Context, namespace *tenancy.Namespace, objects [
 			if err != nil {
 				return nil, err
 			}
+			if err := namespace.Denied(gvk.GroupKind()); err != nil {
+				return nil, err
+			}
 			gvk.Version = version
 		}
 		parts[i] = newPart(w.bar, object, gvk)

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -19,177 +20,167 @@ import (
 // byTenant is the name of the cache's index of Bars by their tenant.
 const byTenant = "spec.tenant"
 
-// cacheLag is how long a Bar that was made counts although the cache does not have it. It is there within milliseconds, unless it was
-// deleted before the cache heard of it.
+// cacheLag is how long a reservation counts although the cache does not have its Bar. The Bar is there within milliseconds,
+// unless it was deleted before the cache heard of it.
 const cacheLag = time.Minute
 
-// limits keeps the number of each tenant's Bars at its limit. It counts what the cache has and, since the cache lags behind, what
-// was made a moment ago; and it remembers the sources that wait for room, so that the oldest is served first.
+// limits keeps the number of each tenant's Bars at its limit. It counts the Bars in the cache and, because the cache lags
+// behind, the reservations. Sources for which there is no room are on the wait list of their tenant; the oldest is served first.
+//
+// mu is never held over a request: the events of all tenants' Bars need it.
 type limits struct {
 	cached          client.Reader // Bars, with the index byTenant
 	direct          client.Reader
 	systemNamespace string
+	clock           clock.PassiveClock
+	listing         chan struct{} // held by the one reserve that lists the Bars live
 
-	mu      sync.Mutex
-	tallies map[string]*tally // by tenant
-	waiting map[v1alpha1.BarSourceReference]string
-	queues  map[v1alpha1.BarSourceKind]tenancy.Queue
+	mu           sync.Mutex
+	listed       bool               // whether the Bars have been listed live
+	deleted      map[types.UID]bool // Bars whose deletion was seen while a live list runs; nil while none runs
+	reservations map[string]reservation
+	waiting      map[string]map[v1alpha1.BarSourceReference]time.Time // the wait lists, by tenant
+	queues       map[v1alpha1.BarSourceKind]tenancy.Queue
 }
 
-// tally is what limits knows of one tenant.
-type tally struct {
-	mu      sync.Mutex
-	primed  bool
-	made    map[string]made // by the Bar's name; the cache may not have them yet
-	waiting map[v1alpha1.BarSourceReference]time.Time
+// reservation is the room for a Bar that the cache may not have yet: a Bar that was made or, without UID, is being made.
+// Reservations are kept by the name of the Bar.
+type reservation struct {
+	tenant string
+	uid    types.UID
+	at     time.Time
 }
 
-// made is a Bar that was made, or, without UID, is being made.
-type made struct {
-	uid types.UID
-	at  time.Time
-}
-
-func newLimits(cached, direct client.Reader, systemNamespace string) *limits {
+func newLimits(cached, direct client.Reader, systemNamespace string, c clock.PassiveClock) *limits {
 	return &limits{
-		cached: cached, direct: direct, systemNamespace: systemNamespace,
-		tallies: map[string]*tally{},
-		waiting: map[v1alpha1.BarSourceReference]string{},
-		queues:  map[v1alpha1.BarSourceKind]tenancy.Queue{},
+		cached: cached, direct: direct, systemNamespace: systemNamespace, clock: c,
+		listing:      make(chan struct{}, 1),
+		reservations: map[string]reservation{},
+		waiting:      map[string]map[v1alpha1.BarSourceReference]time.Time{},
+		queues:       map[v1alpha1.BarSourceKind]tenancy.Queue{},
 	}
 }
 
-// attach says where sources of a kind are told that there is room.
+// attach sets the queue in which sources of a kind are put when there is room for them.
 func (l *limits) attach(kind v1alpha1.BarSourceKind, queue tenancy.Queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queues[kind] = queue
 }
 
-func (l *limits) of(tenant string) *tally {
+// reserve makes a reservation for the Bar of a source, if its tenant has room; else it puts the source on the wait list. The
+// caller reports with settle what became of the reservation.
+func (l *limits) reserve(ctx context.Context, tenant *v1alpha1.Tenant, w waiter, bar string) (bool, error) {
+	limit := tenant.Spec.MaxBars
+	if limit != nil {
+		if err := l.list(ctx); err != nil {
+			return false, err
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t, ok := l.tallies[tenant]
-	if !ok {
-		t = &tally{made: map[string]made{}, waiting: map[v1alpha1.BarSourceReference]time.Time{}}
-		l.tallies[tenant] = t
-	}
-	return t
-}
-
-// reserve takes a place for the Bar of a source, if the tenant has one; else the source waits. Whoever got a place says with settle
-// what became of it.
-func (l *limits) reserve(ctx context.Context, tenant *v1alpha1.Tenant, w waiter, bar string) (bool, error) {
-	l.leave(w.source, tenant.Name)
-	t := l.of(tenant.Name)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if limit := tenant.Spec.MaxBars; limit != nil {
-		count, err := l.count(ctx, tenant.Name, t)
+	// The namespace of the source may have been another tenant's, for whose room the source waited.
+	l.remove(w.source, func(other string) bool { return other != tenant.Name })
+	if limit != nil {
+		count, err := l.count(ctx, tenant.Name)
 		if err != nil {
 			return false, err
 		}
-		if count+t.before(w) >= int(*limit) {
-			t.waiting[w.source] = w.created
-			l.note(w.source, tenant.Name)
+		if count+l.before(tenant.Name, w) >= int(*limit) {
+			if l.waiting[tenant.Name] == nil {
+				l.waiting[tenant.Name] = map[v1alpha1.BarSourceReference]time.Time{}
+			}
+			l.waiting[tenant.Name][w.source] = w.created
 			return false, nil
 		}
 	}
-	t.made[bar] = made{at: time.Now()}
-	if _, waited := t.waiting[w.source]; waited {
-		delete(t.waiting, w.source)
-		l.note(w.source, "")
-		l.wake(t) // there may be room for one more
-	}
+	l.reservations[bar] = reservation{tenant: tenant.Name, at: l.clock.Now()}
+	l.remove(w.source, func(string) bool { return true }) // wakes the next one: there may be more room
 	return true, nil
 }
 
-// settle says what became of a place: the Bar was made, or, without UID, was not.
+// settle ends a reservation: the Bar was made or, without UID, was not.
 func (l *limits) settle(tenant, bar string, uid types.UID) {
-	t := l.of(tenant)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if uid == "" {
-		delete(t.made, bar)
-		l.wake(t)
-		return
-	}
-	t.made[bar] = made{uid: uid, at: time.Now()}
-}
-
-// saw says that the cache knows of a Bar, or that it is gone.
-func (l *limits) saw(bar *v1alpha1.Bar, gone bool) {
-	t := l.of(bar.Spec.Tenant)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.made[bar.Name].uid == bar.UID {
-		delete(t.made, bar.Name)
-	}
-	if gone {
-		l.wake(t)
-	}
-}
-
-// forget says that a source waits no longer.
-func (l *limits) forget(source v1alpha1.BarSourceReference) { l.leave(source, "") }
-
-// leave takes a source out of the line of any tenant but one: its namespace may have gone over from another tenant, whose room it waited for.
-func (l *limits) leave(source v1alpha1.BarSourceReference, but string) {
 	l.mu.Lock()
-	tenant, ok := l.waiting[source]
-	if !ok || tenant == but {
-		l.mu.Unlock()
+	defer l.mu.Unlock()
+	if uid == "" {
+		delete(l.reservations, bar)
+		l.wake(tenant)
 		return
 	}
-	delete(l.waiting, source)
-	l.mu.Unlock()
-	t := l.of(tenant)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.waiting, source)
-	l.wake(t) // the place that was kept for it
+	l.reservations[bar] = reservation{tenant: tenant, uid: uid, at: l.clock.Now()}
 }
 
-// waits says whether a source waits for room.
+// observe takes in an event of the cache of Bars: before is nil for a Bar that was created, after for one that was deleted.
+func (l *limits) observe(before, after *v1alpha1.Bar) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	bar := after
+	if after == nil {
+		bar = before
+	}
+	if l.reservations[bar.Name].uid == bar.UID {
+		delete(l.reservations, bar.Name) // the cache counts it from now on
+	}
+	if after == nil && l.deleted != nil {
+		l.deleted[bar.UID] = true
+	}
+	if before != nil && (after == nil || after.Spec.Tenant != before.Spec.Tenant) {
+		l.wake(before.Spec.Tenant)
+	}
+}
+
+// forget takes a source off the wait list.
+func (l *limits) forget(source v1alpha1.BarSourceReference) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(source, func(string) bool { return true })
+}
+
+// waits returns whether a source is on a wait list.
 func (l *limits) waits(source v1alpha1.BarSourceReference) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.waiting[source]
-	return ok
+	for _, list := range l.waiting {
+		if _, ok := list[source]; ok {
+			return true
+		}
+	}
+	return false
 }
 
-// note records for which tenant's room a source waits. The caller holds the tally's lock.
-func (l *limits) note(source v1alpha1.BarSourceReference, tenant string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if tenant == "" {
-		delete(l.waiting, source)
-	} else {
-		l.waiting[source] = tenant
+// remove takes a source off the wait lists of the chosen tenants. The next one there may have the room that was kept for it.
+// The caller holds the lock.
+func (l *limits) remove(source v1alpha1.BarSourceReference, chosen func(tenant string) bool) {
+	for tenant, list := range l.waiting {
+		if _, ok := list[source]; !ok || !chosen(tenant) {
+			continue
+		}
+		delete(list, source)
+		if len(list) == 0 {
+			delete(l.waiting, tenant)
+		}
+		l.wake(tenant)
 	}
 }
 
-// count counts the Bars of a tenant. The caller holds the tally's lock.
-func (l *limits) count(ctx context.Context, tenant string, t *tally) (int, error) {
+// count counts the Bars and the reservations of a tenant. The caller holds the lock: between a look at the cache and one at the
+// reservations no event may move a Bar from these to that.
+func (l *limits) count(ctx context.Context, tenant string) (int, error) {
 	bars := &v1alpha1.BarList{}
 	if err := l.cached.List(ctx, bars, client.InNamespace(l.systemNamespace), client.MatchingFields{byTenant: tenant}, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, err
-	}
-	if !t.primed {
-		if err := l.prime(ctx, tenant, t); err != nil {
-			return 0, err
-		}
 	}
 	cached := make(map[string]bool, len(bars.Items))
 	for i := range bars.Items {
 		cached[bars.Items[i].Name] = true
 	}
 	count := len(cached)
-	for name, m := range t.made {
+	for name, r := range l.reservations {
 		switch {
-		case cached[name]: // counted; the entry goes when the cache tells of this very Bar
-		case m.uid != "" && time.Since(m.at) > cacheLag:
-			delete(t.made, name)
+		case r.tenant != tenant, cached[name]: // the reservation ends with the event of this very Bar
+		case r.uid != "" && l.clock.Since(r.at) > cacheLag:
+			delete(l.reservations, name)
 		default:
 			count++
 		}
@@ -197,26 +188,61 @@ func (l *limits) count(ctx context.Context, tenant string, t *tally) (int, error
 	return count, nil
 }
 
-// prime records the Bars that a leader before this one may have made a moment ago.
-func (l *limits) prime(ctx context.Context, tenant string, t *tally) error {
-	bars := &metav1.PartialObjectMetadataList{}
-	bars.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BarList"))
-	if err := l.direct.List(ctx, bars, client.InNamespace(l.systemNamespace), client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+// list reads all Bars live, once, and makes reservations for those that the cache does not have: a leader before this one may have
+// made them a moment ago. Whoever needs the answer waits for it, and nobody else.
+func (l *limits) list(ctx context.Context) error {
+	select {
+	case l.listing <- struct{}{}:
+		defer func() { <-l.listing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !l.beginList() {
+		return nil
+	}
+	live := &metav1.PartialObjectMetadataList{}
+	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BarList"))
+	err := l.direct.List(ctx, live, client.InNamespace(l.systemNamespace))
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	deleted := l.deleted
+	l.deleted = nil
+	if err != nil {
 		return err
 	}
+	bars := &v1alpha1.BarList{}
+	if err := l.cached.List(ctx, bars, client.InNamespace(l.systemNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	cached := make(map[types.UID]bool, len(bars.Items))
 	for i := range bars.Items {
-		bar := &bars.Items[i]
-		if _, known := t.made[bar.Name]; !known {
-			t.made[bar.Name] = made{uid: bar.UID, at: time.Now()}
+		cached[bars.Items[i].UID] = true
+	}
+	for i := range live.Items {
+		bar := &live.Items[i]
+		if _, known := l.reservations[bar.Name]; !known && !cached[bar.UID] && !deleted[bar.UID] {
+			l.reservations[bar.Name] = reservation{tenant: bar.Labels[v1alpha1.TenantLabel], uid: bar.UID, at: l.clock.Now()}
 		}
 	}
-	t.primed = true
+	l.listed = true
 	return nil
 }
 
-// before counts the sources that have waited for longer, by age: the room is theirs.
-func (t *tally) before(w waiter) (n int) {
-	for source, created := range t.waiting {
+// beginList returns whether a live list is needed, and has the deletions noted that are seen during it.
+func (l *limits) beginList() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listed {
+		return false
+	}
+	l.deleted = map[types.UID]bool{}
+	return true
+}
+
+// before counts the sources on a tenant's wait list that are older: the room is theirs. The caller holds the lock.
+func (l *limits) before(tenant string, w waiter) (n int) {
+	for source, created := range l.waiting[tenant] {
 		if source != w.source && compareWaiters(waiter{source, created}, w) < 0 {
 			n++
 		}
@@ -224,10 +250,10 @@ func (t *tally) before(w waiter) (n int) {
 	return n
 }
 
-// wake tells the oldest source that waits to look again. The caller holds the tally's lock.
-func (l *limits) wake(t *tally) {
+// wake queues the oldest source on a tenant's wait list. The caller holds the lock.
+func (l *limits) wake(tenant string) {
 	var oldest *waiter
-	for source, created := range t.waiting {
+	for source, created := range l.waiting[tenant] {
 		if w := (waiter{source, created}); oldest == nil || compareWaiters(w, *oldest) < 0 {
 			oldest = &w
 		}
@@ -235,10 +261,7 @@ func (l *limits) wake(t *tally) {
 	if oldest == nil {
 		return
 	}
-	l.mu.Lock()
-	queue := l.queues[oldest.source.Kind]
-	l.mu.Unlock()
-	if queue != nil {
+	if queue := l.queues[oldest.source.Kind]; queue != nil {
 		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: oldest.source.Namespace, Name: oldest.source.Name}})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,12 +21,23 @@ import (
 // shelf is a cache, or an API server, that holds the Bars of one tenant. Unlike a real one it lags behind exactly as long as a test wants.
 type shelf struct {
 	client.Reader
-	bars []string
+	bars  []string
+	lists int           // how often it was listed
+	hang  chan struct{} // a list ends when this is closed; nil: at once
 }
 
-func (s *shelf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	for _, name := range s.bars {
-		meta := metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}
+func (s *shelf) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	s.lists++
+	bars := slices.Clone(s.bars) // as they are when the list begins
+	if s.hang != nil {
+		select {
+		case <-s.hang:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for _, name := range bars {
+		meta := metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{v1alpha1.TenantLabel: "a"}}
 		switch list := list.(type) {
 		case *v1alpha1.BarList:
 			list.Items = append(list.Items, v1alpha1.Bar{ObjectMeta: meta})
@@ -43,6 +55,7 @@ type crowd struct {
 	*limits
 	cache, server *shelf
 	tenant        *v1alpha1.Tenant
+	clock         *clocktesting.FakePassiveClock
 	queue         workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -51,8 +64,9 @@ func newCrowd(t *testing.T, limit int32) *crowd {
 	cache, server := &shelf{}, &shelf{}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	c := &crowd{
-		limits: newLimits(cache, server, "controlee-system"), cache: cache, server: server, queue: queue,
+		limits: newLimits(cache, server, "controlee-system", clock), clock: clock, cache: cache, server: server, queue: queue,
 		tenant: &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TenantSpec{MaxBars: ptr.To(limit)}},
 	}
 	c.attach(v1alpha1.SourceDeployment, queue)
@@ -86,13 +100,13 @@ func (c *crowd) bar(name string) *v1alpha1.Bar {
 
 func (c *crowd) arrives(name string) {
 	c.cache.bars = append(c.cache.bars, name)
-	c.saw(c.bar(name), false)
+	c.observe(nil, c.bar(name))
 }
 
 func (c *crowd) goes(name string) {
 	gone := func(other string) bool { return other == name }
 	c.cache.bars, c.server.bars = slices.DeleteFunc(c.cache.bars, gone), slices.DeleteFunc(c.server.bars, gone)
-	c.saw(c.bar(name), true)
+	c.observe(c.bar(name), nil)
 }
 
 // told gives the sources that were told since the last call that there is room.
@@ -190,7 +204,7 @@ func TestLimits(t *testing.T) {
 		c := newCrowd(t, 1)
 		c.asks(t, "a")
 		c.settle("a", "a", "uid-of-the-next")
-		c.saw(c.bar("a"), true) // the cache tells of the end of the one before
+		c.observe(c.bar("a"), nil) // the cache tells of the end of the one before
 		c.told()
 		if c.asks(t, "b") {
 			t.Fatal("the new Bar was taken for the old one")

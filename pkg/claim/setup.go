@@ -74,7 +74,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Bar{}, byTenant, tenantOfBar); err != nil {
 		return err
 	}
-	limits := newLimits(mgr.GetCache(), options.Client, options.SystemNamespace)
+	limits := newLimits(mgr.GetCache(), options.Client, options.SystemNamespace, clock.RealClock{})
 	reconcilers := map[v1alpha1.BarSourceKind]*Reconciler{}
 	for _, k := range kinds {
 		reconcilers[k.name] = &Reconciler{
@@ -95,7 +95,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 		}
 	}
 	return mgr.Add(&sweep{
-		options: options.Sweep, registry: registry, reconcilers: reconcilers,
+		options: options.Sweep, registry: registry, served: registry.Served, reconcilers: reconcilers,
 		systemNamespace: options.SystemNamespace, cached: mgr.GetCache(), direct: options.Client,
 	})
 }
@@ -131,12 +131,16 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	}))
 }
 
-// barEvents brings Bars to their sources, and tells the limits what the cache has.
+// barEvents brings Bars to their sources, and every event to the limits. Before or after is nil for a Bar that is new or gone.
 func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconcile.Request] {
-	handle := func(bar *v1alpha1.Bar, gone bool, queue tenancy.Queue) {
+	handle := func(before, after *v1alpha1.Bar, queue tenancy.Queue) {
+		bar := after
+		if after == nil {
+			bar = before
+		}
 		if ref := bar.Spec.SourceRef; ref.Kind == r.kind.name {
-			r.limits.saw(bar, gone)
-			if gone {
+			r.limits.observe(before, after)
+			if after == nil {
 				r.pending.stop(bar.UID)
 				r.lost.stop(bar.UID)
 			}
@@ -145,13 +149,13 @@ func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconc
 	}
 	return handler.TypedFuncs[*v1alpha1.Bar, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Bar], queue tenancy.Queue) {
-			handle(e.Object, false, queue)
+			handle(nil, e.Object, queue)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Bar], queue tenancy.Queue) {
-			handle(e.ObjectNew, false, queue)
+			handle(e.ObjectOld, e.ObjectNew, queue)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Bar], queue tenancy.Queue) {
-			handle(e.Object, true, queue)
+			handle(e.Object, nil, queue)
 		},
 	}
 }
@@ -163,13 +167,16 @@ func requestFor(ref v1alpha1.BarSourceReference) reconcile.Request {
 // sourcesOfClass gives the sources that ask for a BarClass.
 func (r *Reconciler) sourcesOfClass(ctx context.Context, class *v1alpha1.BarClass) (requests []reconcile.Request) {
 	for _, namespace := range r.namespaces.Served() {
-		requests = append(requests, r.sources(ctx, namespace, func(className string) bool { return className == class.Name })...)
+		requests = append(requests, r.sources(ctx, namespace, func(source client.Object) bool {
+			className, _ := classOf(source)
+			return className == class.Name
+		})...)
 	}
 	return requests
 }
 
-// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in, and those of its Bars, which may be in a namespace that is
-// not served any more.
+// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in or carry an answer, and those of its Bars, which may be in a
+// namespace that is not served any more.
 func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenant) (requests []reconcile.Request) {
 	bars := &v1alpha1.BarList{}
 	if err := r.cached.List(ctx, bars, client.InNamespace(r.systemNamespace), client.MatchingFields{byTenant: tenant.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -182,20 +189,23 @@ func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenan
 	}
 	for _, namespace := range r.namespaces.Served() {
 		if namespace.Tenant == tenant.Name {
-			requests = append(requests, r.sources(ctx, namespace, func(className string) bool { return className != "" })...)
+			requests = append(requests, r.sources(ctx, namespace, func(source client.Object) bool {
+				className, _ := classOf(source)
+				return className != "" || len(Traces(source)) > 0
+			})...)
 		}
 	}
 	return requests
 }
 
-// sources gives the sources of a namespace that ask for one of the BarClasses that are chosen.
-func (r *Reconciler) sources(ctx context.Context, namespace *tenancy.Namespace, chosen func(className string) bool) (requests []reconcile.Request) {
+// sources gives the sources of a namespace that are chosen.
+func (r *Reconciler) sources(ctx context.Context, namespace *tenancy.Namespace, chosen func(source client.Object) bool) (requests []reconcile.Request) {
 	list := r.kind.list()
 	err := namespace.List(ctx, list, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy)
 	if err == nil {
 		err = meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object) //nolint:forcetypeassert // all kinds of source are
-			if className, _ := classOf(object); chosen(className) {
+			if chosen(object) {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 			}
 			return nil

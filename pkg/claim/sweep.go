@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -29,6 +30,7 @@ type SweepOptions struct {
 type sweep struct {
 	options         SweepOptions
 	registry        *tenancy.Registry
+	served          func() []*tenancy.Namespace
 	reconcilers     map[v1alpha1.BarSourceKind]*Reconciler
 	systemNamespace string
 	cached          client.Reader // Bars
@@ -92,17 +94,29 @@ func (s *sweep) watchEngagements(ctx context.Context) (<-chan struct{}, error) {
 
 // run looks once. What cannot be decided now is left to the next time.
 func (s *sweep) run(ctx context.Context) {
-	found := &findings{dryRun: s.options.DryRun, left: map[string]int{barKind: 0}}
-	for _, bar := range s.bars(ctx) {
-		r := s.reconcilers[bar.Spec.SourceRef.Kind]
+	found := &findings{dryRun: s.options.DryRun, left: map[string]int{barKind: 0}, undecided: map[string]bool{}}
+	bars, err := s.bars(ctx)
+	if err != nil {
+		found.missed(ctx, barKind, s.systemNamespace, err)
+	}
+	for _, bar := range bars {
+		r, known := s.reconcilers[bar.Spec.SourceRef.Kind]
+		if !known { // such as one that a later version of the operator made
+			found.missed(ctx, barKind, s.systemNamespace, fmt.Errorf("the source of Bar %s is of kind %q, which this version of the operator does not know", bar.Name, bar.Spec.SourceRef.Kind))
+			continue
+		}
 		found.handle(ctx, barKind, bar,
 			func() (bool, error) { return r.hasNoSource(ctx, bar) },
 			func() error { _, err := r.release(ctx, bar); return err })
 	}
 	for _, kind := range s.objectKinds() {
 		found.left[kind.Kind] = 0
-		for _, namespace := range s.registry.Served() {
-			for _, object := range s.objects(ctx, namespace, kind) {
+		for _, namespace := range s.served() {
+			objects, err := s.objects(ctx, namespace, kind)
+			if err != nil {
+				found.missed(ctx, kind.Kind, namespace.Name, err)
+			}
+			for _, object := range objects {
 				found.handle(ctx, kind.Kind, object,
 					func() (bool, error) { return s.hasNoBar(ctx, namespace, kind.Kind, object) },
 					func() error { return s.remove(ctx, object) })
@@ -110,14 +124,23 @@ func (s *sweep) run(ctx context.Context) {
 		}
 	}
 	for kind, n := range found.left {
-		orphans.WithLabelValues(kind).Set(float64(n))
+		if !found.undecided[kind] { // else the last number is more true than what a part of the objects gives
+			orphans.WithLabelValues(kind).Set(float64(n))
+		}
 	}
 }
 
 // findings counts, by kind, the orphans that one sweep leaves.
 type findings struct {
-	dryRun bool
-	left   map[string]int
+	dryRun    bool
+	left      map[string]int
+	undecided map[string]bool // kinds of which some objects could not be judged
+}
+
+// missed records that some objects of a kind could not be judged.
+func (f *findings) missed(ctx context.Context, kind, namespace string, err error) {
+	f.undecided[kind] = true
+	logf.FromContext(ctx).Info("Could not look for orphans; the next sweep will", "kind", kind, "namespace", namespace, "error", err.Error())
 }
 
 // handle removes an object, if it is an orphan and not only to be reported.
@@ -126,6 +149,7 @@ func (f *findings) handle(ctx context.Context, kind string, object client.Object
 	orphan, err := isOrphan()
 	switch {
 	case err != nil:
+		f.undecided[kind] = true
 		log.Error(err, "Could not tell whether this is an orphan")
 		return
 	case !orphan:
@@ -145,17 +169,17 @@ func (f *findings) handle(ctx context.Context, kind string, object client.Object
 }
 
 // bars gives the Bars that are not being released.
-func (s *sweep) bars(ctx context.Context) (bars []*v1alpha1.Bar) {
+func (s *sweep) bars(ctx context.Context) (bars []*v1alpha1.Bar, err error) {
 	list := &v1alpha1.BarList{}
 	if err := s.cached.List(ctx, list, client.InNamespace(s.systemNamespace)); err != nil {
-		logf.FromContext(ctx).Error(err, "Could not list Bars")
+		return nil, err
 	}
 	for i := range list.Items {
 		if !list.Items[i].Spec.Release {
 			bars = append(bars, &list.Items[i])
 		}
 	}
-	return bars
+	return bars, nil
 }
 
 // hasNoSource says whether the source of a Bar is gone or going, or its whole namespace is gone. What a cache says is confirmed live.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/tenancy"
@@ -26,28 +25,31 @@ func (s *sweep) objectKinds() []schema.GroupVersionKind {
 }
 
 // objects gives the objects of a kind, in a namespace, that carry the label of a Bar.
-func (s *sweep) objects(ctx context.Context, namespace *tenancy.Namespace, kind schema.GroupVersionKind) (objects []client.Object) {
+func (s *sweep) objects(ctx context.Context, namespace *tenancy.Namespace, kind schema.GroupVersionKind) (objects []client.Object, err error) {
 	options := []client.ListOption{client.InNamespace(namespace.Name), client.HasLabels{v1alpha1.BarLabel}}
 	if kind.Group == corev1.GroupName {
 		services := &corev1.ServiceList{}
 		if err := namespace.List(ctx, services, options...); err != nil {
-			logf.FromContext(ctx).Error(err, "Could not list Services", "namespace", namespace.Name)
+			return nil, err
 		}
 		for i := range services.Items {
 			objects = append(objects, &services.Items[i])
 		}
-		return objects
+		return objects, nil
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
-	err := namespace.List(ctx, list, options...)
-	if notCached := (*cache.ErrResourceNotCached)(nil); err != nil && !errors.As(err, &notCached) { // a kind that has just come
-		logf.FromContext(ctx).Error(err, "Could not list objects", "namespace", namespace.Name, "kind", kind.Kind)
+	err = namespace.List(ctx, list, options...)
+	if notCached := (*cache.ErrResourceNotCached)(nil); errors.As(err, &notCached) {
+		return nil, nil // a kind that has just come, or one that the operator may not list here
+	}
+	if err != nil {
+		return nil, err
 	}
 	for i := range list.Items {
 		objects = append(objects, &list.Items[i])
 	}
-	return objects
+	return objects, nil
 }
 
 // hasNoBar says whether an object was made for a Bar that is gone, or that no longer has it among its targets although it is settled.

@@ -28,7 +28,7 @@ type Namespaces interface {
 // Reconciler brings what exists in line with what a Foo asks for.
 type Reconciler struct {
 	Namespaces Namespaces
-	Bars       client.Reader // reads Bars from a cache
+	Bars       client.Reader // reads Bars and Tenants from a cache
 	Client     client.Client // writes the status
 	Writer     apply.Writer  // writes the children
 	Recorder   events.EventRecorder
@@ -64,6 +64,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil // garbage collection is at work; a child made now would hold it up
 	}
 
+	if leaving, err := r.isLeaving(ctx, namespace); err != nil || leaving {
+		if err == nil {
+			err = r.reportLeaving(ctx, foo, namespace.Tenant)
+		}
+		return reconcile.Result{}, err
+	}
 	live, err := read(ctx, namespace, request)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -85,6 +85,9 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Bar{}, handler.TypedEnqueueRequestsFromMapFunc(fooOfBar))); err != nil {
 		return err
 	}
+	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Tenant{}, leavingEvents(registry))); err != nil {
+		return err
+	}
 	// A child has its Foo's name, and so has a foreign object that is in the way of one: the Foo is told when it goes.
 	for _, child := range Kinds()[1:] {
 		if err := c.Watch(registry.Source(child, handler.EnqueueRequestsFromMapFunc(sameName))); err != nil {

@@ -62,5 +62,5 @@ func NewLogger(options LogOptions) (logr.Logger, error) {
 	if err != nil {
 		return logr.Logger{}, fmt.Errorf("logger: %w", err)
 	}
-	return zapr.NewLogger(logger), nil
+	return lowerExpected(zapr.NewLogger(logger)), nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -30,6 +29,7 @@ import (
 	"github.com/controlee/controlee/pkg/claim"
 	"github.com/controlee/controlee/pkg/foo"
 	"github.com/controlee/controlee/pkg/leader"
+	"github.com/controlee/controlee/pkg/offboard"
 	"github.com/controlee/controlee/pkg/provider"
 	"github.com/controlee/controlee/pkg/provider/gateway"
 	"github.com/controlee/controlee/pkg/provider/service"
@@ -78,9 +78,9 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	server, err := discovery.NewDiscoveryClientForConfigAndClient(restConfig, mgr.GetHTTPClient())
+	server, err := tenancy.NewDiscovery(restConfig, mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("discovery: %w", err)
+		return err
 	}
 	late := tenancy.NewLateKinds(server, providers.Kinds())
 	registry := tenancy.NewRegistry(tenancy.Options{
@@ -116,6 +116,11 @@ func (o *Options) Run(ctx context.Context, restConfig *rest.Config, log logr.Log
 	}
 	if err := barclass.SetupWithManager(mgr, direct, late, providers); err != nil {
 		return fmt.Errorf("barclass controller: %w", err)
+	}
+	if err := offboard.SetupWithManager(mgr, registry, offboard.Options{
+		Client: direct, Late: late, Kinds: providers.Kinds(), SystemNamespace: o.SystemNamespace,
+	}); err != nil {
+		return fmt.Errorf("offboard controller: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err

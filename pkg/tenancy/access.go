@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,13 +15,25 @@ import (
 // its rights there, and no other one does.
 const RoleBindingName = "controlee-operator"
 
+// checkTimeout is how long the API server may take to answer all access reviews of a namespace.
+const checkTimeout = 30 * time.Second
+
+// optionalVerbs are the rights that the operator needs on an optional kind in a namespace. The others come with the same rule.
+var optionalVerbs = []string{"list", "patch"}
+
 // AccessDeniedError says that the operator lacks a right in a namespace.
 type AccessDeniedError struct {
 	Namespace, Verb, Resource string
+	// Optional is true for a right on a kind of Options.Late. The rest of the namespace is served without it.
+	Optional bool
 }
 
 // Error tells the platform admin what is missing and how to mend it.
 func (e *AccessDeniedError) Error() string {
+	if e.Optional {
+		return fmt.Sprintf("the operator may not %s %s in namespace %s: the ClusterRole controlee-operator-tenant lacks that right; `helm upgrade` makes it right",
+			e.Verb, e.Resource, e.Namespace)
+	}
 	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; `helm upgrade` with the tenant in the values makes both right",
 		e.Verb, e.Resource, e.Namespace, RoleBindingName)
 }
@@ -31,8 +44,8 @@ type access struct {
 	options Options
 }
 
-// check returns an *AccessDeniedError when one of the kinds cannot be listed or one of the rights is missing, and any other error
-// when there is no answer.
+// check returns an *AccessDeniedError when one of Options.Kinds cannot be listed or one of Options.Rights is missing, and any other
+// error when there is no answer.
 func (a *access) check(ctx context.Context, namespace string) error {
 	rights := slices.Clone(a.options.Rights)
 	for _, kind := range a.options.Kinds {
@@ -46,13 +59,26 @@ func (a *access) check(ctx context.Context, namespace string) error {
 		}
 		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "list", Group: gvk.Group, Resource: mapping.Resource.Resource})
 	}
-	for kind, version := range a.options.Late.present() {
-		mapping, err := a.options.Mapper.RESTMapping(kind, version)
-		if err != nil {
-			return err
-		}
-		rights = append(rights, authorizationv1.ResourceAttributes{Verb: "list", Group: kind.Group, Resource: mapping.Resource.Resource})
+	return a.review(ctx, namespace, rights, false)
+}
+
+// checkOptional does the same for one kind of Options.Late: a cluster may have its CRD before the operator has rights on it.
+func (a *access) checkOptional(ctx context.Context, namespace string, kind schema.GroupVersionKind) error {
+	mapping, err := a.options.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
 	}
+	rights := make([]authorizationv1.ResourceAttributes, len(optionalVerbs))
+	for i, verb := range optionalVerbs {
+		rights[i] = authorizationv1.ResourceAttributes{Verb: verb, Group: kind.Group, Resource: mapping.Resource.Resource}
+	}
+	return a.review(ctx, namespace, rights, true)
+}
+
+// review asks for each of some rights in a namespace.
+func (a *access) review(ctx context.Context, namespace string, rights []authorizationv1.ResourceAttributes, optional bool) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	asked := map[authorizationv1.ResourceAttributes]bool{}
 	for _, right := range rights {
 		if asked[right] {
@@ -65,7 +91,7 @@ func (a *access) check(ctx context.Context, namespace string) error {
 			return fmt.Errorf("access review in namespace %s: %w", namespace, err)
 		}
 		if !review.Status.Allowed {
-			return &AccessDeniedError{Namespace: namespace, Verb: right.Verb, Resource: resourceOf(right)}
+			return &AccessDeniedError{Namespace: namespace, Verb: right.Verb, Resource: resourceOf(right), Optional: optional}
 		}
 	}
 	return nil

@@ -21,11 +21,11 @@ type Assignment struct {
 	Refused map[string]map[string]Refusal
 }
 
-// Assign gives every namespace to one Tenant at most.
+// Assign gives every namespace to one Tenant at most. It is a function of the specs and of when the Tenants were created: the same
+// Tenants get the same namespaces after a restart, and after a restore from a backup that holds no status.
 //
-// The first to claim a namespace keeps it: a Tenant whose status says that it holds the namespace goes before one that
-// does not, then the older Tenant goes first, then the one whose name sorts first. The system namespace is nobody's:
-// a tenant must not get the operator to act where the operator keeps its own records.
+// Of several Tenants that name a namespace the oldest one gets it, of those of one second the one whose name sorts first. The
+// system namespace is nobody's: a tenant must not get the operator to act where the operator keeps its own records.
 func Assign(tenants []v1alpha1.Tenant, systemNamespace string) Assignment {
 	result := Assignment{Tenants: map[string]string{}, Refused: map[string]map[string]Refusal{}}
 	claims := map[string][]*v1alpha1.Tenant{}
@@ -48,7 +48,6 @@ func Assign(tenants []v1alpha1.Tenant, systemNamespace string) Assignment {
 	for namespace, claimants := range claims {
 		slices.SortFunc(claimants, func(a, b *v1alpha1.Tenant) int {
 			return cmp.Or(
-				-compareBool(holds(a, namespace), holds(b, namespace)),
 				a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 				cmp.Compare(a.Name, b.Name),
 			)
@@ -58,7 +57,7 @@ func Assign(tenants []v1alpha1.Tenant, systemNamespace string) Assignment {
 		for _, other := range claimants[1:] {
 			result.refuse(other.Name, namespace, Refusal{
 				Reason:  v1alpha1.ReasonNamespaceClaimed,
-				Message: fmt.Sprintf("namespace %s belongs to Tenant %s, which named it first; remove it from spec.namespaces of one of both", namespace, holder),
+				Message: fmt.Sprintf("namespace %s belongs to Tenant %s, which names it as well and is older; remove it from spec.namespaces of one of both", namespace, holder),
 			})
 		}
 	}
@@ -70,26 +69,4 @@ func (a *Assignment) refuse(tenant, namespace string, refusal Refusal) {
 		a.Refused[tenant] = map[string]Refusal{}
 	}
 	a.Refused[tenant][namespace] = refusal
-}
-
-// holds says whether the Tenant's status records that the namespace was assigned to it, served or not.
-func holds(tenant *v1alpha1.Tenant, namespace string) bool {
-	for _, status := range tenant.Status.Namespaces {
-		if status.Name == namespace {
-			return status.Reason != v1alpha1.ReasonNamespaceClaimed && status.Reason != v1alpha1.ReasonSystemNamespace
-		}
-	}
-	return false
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	default:
-		return -1
-	}
 }

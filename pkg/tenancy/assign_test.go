@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func TestAssign(t *testing.T) {
 			want:    want{tenants: map[string]string{"a1": "a", "a2": "a", "b1": "b"}, refused: map[string]map[string]string{}},
 		},
 		"OlderFirst": {
-			reason:  "With nothing recorded yet the older Tenant gets the namespace, whatever the names.",
+			reason:  "The older Tenant gets the namespace, whatever the names.",
 			tenants: []v1alpha1.Tenant{tenant("a", namespaces("x"), created(time.Minute)), tenant("z", namespaces("x"))},
 			want:    want{tenants: map[string]string{"x": "z"}, refused: map[string]map[string]string{"a": {"x": v1alpha1.ReasonNamespaceClaimed}}},
 		},
@@ -68,27 +69,19 @@ func TestAssign(t *testing.T) {
 			tenants: []v1alpha1.Tenant{tenant("b", namespaces("x")), tenant("a", namespaces("x"))},
 			want:    want{tenants: map[string]string{"x": "a"}, refused: map[string]map[string]string{"b": {"x": v1alpha1.ReasonNamespaceClaimed}}},
 		},
-		"HolderKeeps": {
-			reason: "An older Tenant that names the namespace later does not take it from its holder.",
+		"StatusGivesNoRight": {
+			reason: "A status is derived: a backup may lack it, and anybody who may write statuses could take a namespace with it.",
 			tenants: []v1alpha1.Tenant{
 				tenant("old", namespaces("x")),
 				tenant("new", namespaces("x"), created(time.Hour), recorded("x", v1alpha1.NamespaceEngaged, v1alpha1.ReasonEngaged)),
 			},
-			want: want{tenants: map[string]string{"x": "new"}, refused: map[string]map[string]string{"old": {"x": v1alpha1.ReasonNamespaceClaimed}}},
+			want: want{tenants: map[string]string{"x": "old"}, refused: map[string]map[string]string{"new": {"x": v1alpha1.ReasonNamespaceClaimed}}},
 		},
-		"HolderWithoutAccessKeeps": {
+		"OlderWithoutAccess": {
 			reason: "A lost RoleBinding does not open the namespace to another Tenant.",
 			tenants: []v1alpha1.Tenant{
-				tenant("old", namespaces("x")),
-				tenant("new", namespaces("x"), created(time.Hour), recorded("x", v1alpha1.NamespaceRefused, v1alpha1.ReasonAccessDenied)),
-			},
-			want: want{tenants: map[string]string{"x": "new"}, refused: map[string]map[string]string{"old": {"x": v1alpha1.ReasonNamespaceClaimed}}},
-		},
-		"RefusedIsNotHeld": {
-			reason: "A recorded refusal gives no right: after the holder let go the older Tenant wins.",
-			tenants: []v1alpha1.Tenant{
-				tenant("old", namespaces("x")),
-				tenant("new", namespaces("x"), created(time.Hour), recorded("x", v1alpha1.NamespaceRefused, v1alpha1.ReasonNamespaceClaimed)),
+				tenant("old", namespaces("x"), recorded("x", v1alpha1.NamespaceRefused, v1alpha1.ReasonAccessDenied)),
+				tenant("new", namespaces("x"), created(time.Hour)),
 			},
 			want: want{tenants: map[string]string{"x": "old"}, refused: map[string]map[string]string{"new": {"x": v1alpha1.ReasonNamespaceClaimed}}},
 		},
@@ -119,6 +112,9 @@ func TestAssign(t *testing.T) {
 			for range 5 { // the order of the list must not matter
 				rand.Shuffle(len(tc.tenants), func(i, j int) { tc.tenants[i], tc.tenants[j] = tc.tenants[j], tc.tenants[i] })
 				assignment := Assign(tc.tenants, system)
+				if diff := cmp.Diff(assignment, Assign(withoutStatus(tc.tenants), system)); diff != "" {
+					t.Errorf("the status of a Tenant decides: -with it +without it\n%s", diff)
+				}
 				reasons := map[string]map[string]string{}
 				for tenant, refused := range assignment.Refused {
 					reasons[tenant] = map[string]string{}
@@ -138,4 +134,13 @@ func TestAssign(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withoutStatus gives the Tenants as a backup without statuses restores them.
+func withoutStatus(tenants []v1alpha1.Tenant) []v1alpha1.Tenant {
+	restored := slices.Clone(tenants)
+	for i := range restored {
+		restored[i].Status = v1alpha1.TenantStatus{}
+	}
+	return restored
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,8 +45,13 @@ type engagement struct {
 	registry     *Registry
 	name, tenant string
 	wake         chan struct{}
-	late         chan struct{} // the cluster got or lost a late kind
+	late         chan struct{} // the cluster got or lost a late kind, or one that was left out is to be tried again
 	end          context.CancelFunc
+
+	// Of the goroutine of run alone:
+	lateBackoff wait.Backoff
+	lateTimer   *time.Timer
+	trouble     repetition
 
 	// Guarded by registry.mu:
 	state     State
@@ -52,6 +59,7 @@ type engagement struct {
 	settled   bool       // whether the first try to serve it has ended, well or not
 	attach    func(*subscription)
 	cached    map[schema.GroupKind]string // the late kinds that the cache has, with their versions
+	omitted   map[schema.GroupKind]error  // the late kinds that the cluster has and the cache has not, with the cause
 }
 
 func newEngagement(r *Registry, name, tenant string) *engagement {
@@ -95,7 +103,9 @@ func (e *engagement) run(ctx context.Context) {
 		if denied := (*AccessDeniedError)(nil); !errors.As(err, &denied) {
 			state = State{State: v1alpha1.NamespacePending, Reason: v1alpha1.ReasonCacheNotSynced, Message: err.Error()}
 		}
-		log.Info("Namespace is not served", "reason", state.Reason, "message", state.Message)
+		if e.trouble.due(state.Reason, time.Now()) {
+			log.Info("Namespace is not served", "reason", state.Reason, "message", state.Message)
+		}
 		e.registry.set(e, state, nil)
 		if time.Since(started) > retryAccess.Cap {
 			backoff = retryAccess // it was served in between
@@ -113,6 +123,11 @@ func (e *engagement) serve(ctx context.Context) error {
 	e.forgetLate()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the cache, and with it the informers and what was attached to them
+	defer func() {
+		if e.lateTimer != nil {
+			e.lateTimer.Stop()
+		}
+	}()
 
 	objects, err := e.startCache(ctx)
 	if err != nil {
@@ -120,15 +135,21 @@ func (e *engagement) serve(ctx context.Context) error {
 	}
 	e.followLate(ctx, objects)
 	e.engage(ctx, objects)
+	e.trouble.reset()
 	logf.FromContext(ctx).WithName("tenancy").Info("Serving namespace", "namespace", e.name, "tenant", e.tenant)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.wake:
-			if err := e.confirm(ctx); err != nil {
+			lost, err := e.confirm(ctx)
+			if err != nil {
 				return err
 			}
+			for _, kind := range lost {
+				e.stopLate(ctx, objects, kind)
+			}
+			e.followLate(ctx, objects)
 		case <-e.late:
 			e.followLate(ctx, objects)
 		}
@@ -152,10 +173,11 @@ func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
 		},
 		ReaderFailOnMissingInformer: true,
 		DefaultWatchErrorHandler: func(ctx context.Context, r *toolscache.Reflector, err error) {
-			if apierrors.IsForbidden(err) {
-				e.wakeUp()
-			}
 			lastWatchError.Store(&err)
+			if apierrors.IsForbidden(err) {
+				e.wakeUp() // the Tenant's status says what comes of it, which is no error of the operator
+				return
+			}
 			toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		},
 	})
@@ -187,18 +209,30 @@ func (e *engagement) startCache(ctx context.Context) (cache.Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the objects of namespace %s could not be read within %s: %w", e.name, syncTimeout, err)
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, _ any) { e.wakeUp() },
-		DeleteFunc: func(any) { e.wakeUp() },
-	})
+	_, err = informer.AddEventHandler(e.bindingEvents())
 	return objects, err
+}
+
+// bindingEvents has the access checked when the operator's RoleBinding changes or goes.
+func (e *engagement) bindingEvents() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			if resourceVersionOf(before) != resourceVersionOf(after) { // else it is a resync, and nothing has changed
+				e.wakeUp()
+			}
+		},
+		DeleteFunc: func(any) { e.wakeUp() },
+	}
 }
 
 // engage makes the namespace known as served, then attaches what has subscribed: in the other order a controller would
 // look up the namespace of the first objects in vain and drop them.
 func (e *engagement) engage(ctx context.Context, objects cache.Cache) {
 	r := e.registry
-	r.set(e, State{State: v1alpha1.NamespaceEngaged, Reason: v1alpha1.ReasonEngaged}, &Namespace{Name: e.name, Tenant: e.tenant, Reader: objects})
+	r.mu.RLock()
+	state := State{State: v1alpha1.NamespaceEngaged, Reason: v1alpha1.ReasonEngaged, Message: omittedMessage(e.omitted)}
+	r.mu.RUnlock()
+	r.set(e, state, &Namespace{Name: e.name, Tenant: e.tenant, Reader: objects, omitted: e.omittedBefore})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.attach = func(s *subscription) { s.start(ctx, objects, e.cached) }
@@ -214,20 +248,35 @@ func (e *engagement) disengage() {
 	e.namespace, e.attach = nil, nil
 }
 
-// confirm checks after a sign of lost access whether it is really lost. No answer is no loss.
-func (e *engagement) confirm(ctx context.Context) error {
+// confirm checks after a sign of lost access whether it is really lost: an error says that the namespace can no longer be served,
+// lost are the late kinds that can no longer be read. No answer is no loss.
+func (e *engagement) confirm(ctx context.Context) (lost []schema.GroupVersionKind, err error) {
 	for _, delay := range confirmLoss {
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		case <-time.After(delay):
 		}
 		err := e.registry.access.check(ctx, e.name)
 		if denied := (*AccessDeniedError)(nil); errors.As(err, &denied) {
-			return err
+			return nil, err
+		}
+		for _, kind := range e.lostLate(ctx) {
+			if !slices.Contains(lost, kind) {
+				lost = append(lost, kind)
+			}
 		}
 	}
-	return nil
+	return lost, nil
+}
+
+// resourceVersionOf returns the resource version of what an informer hands out, which is an object.
+func resourceVersionOf(object any) string {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetResourceVersion()
 }
 
 // sleep waits, or until it is woken up.

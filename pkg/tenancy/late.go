@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -41,10 +44,30 @@ const (
 	askAfterFailure = 3 * time.Second
 )
 
+// askTimeout is how long the API server may take to say which kinds it has.
+const askTimeout = 15 * time.Second
+
+// Discovery says which groups, versions and kinds the API server has.
+type Discovery interface {
+	ServerGroupsWithContext(ctx context.Context) (*metav1.APIGroupList, error)
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// NewDiscovery makes a Discovery. Its list of groups is without the kinds of all groups, of which those of a few are needed.
+func NewDiscovery(config *rest.Config, client *http.Client) (Discovery, error) {
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	server.UseLegacyDiscovery = true
+	return server, nil
+}
+
 // LateKinds knows which late kinds the cluster has. It asks for the versions that they are in, which every account may; it reads no CRDs.
 type LateKinds struct {
 	kinds     []LateKind
-	discovery discovery.ServerResourcesInterface
+	discovery Discovery
+	failures  repetition
 
 	mu       sync.RWMutex
 	known    bool                        // whether the API server has answered yet
@@ -53,7 +76,7 @@ type LateKinds struct {
 }
 
 // NewLateKinds makes a LateKinds that knows nothing yet. The Registry that it is given to keeps it up to date.
-func NewLateKinds(server discovery.ServerResourcesInterface, kinds []LateKind) *LateKinds {
+func NewLateKinds(server Discovery, kinds []LateKind) *LateKinds {
 	return &LateKinds{kinds: kinds, discovery: server, versions: map[schema.GroupKind]string{}}
 }
 
@@ -110,11 +133,11 @@ func (l *LateKinds) present() map[schema.GroupKind]string {
 // learn asks until the API server has answered once.
 func (l *LateKinds) learn(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := l.Ask()
+		err := l.Ask(ctx)
 		if err == nil {
 			return
 		}
-		logf.FromContext(ctx).WithName("tenancy").Info("Could not ask which kinds the cluster has", "error", err.Error())
+		l.logFailure(ctx, err)
 		sleep(ctx, askAfterFailure)
 	}
 }
@@ -127,21 +150,44 @@ func (l *LateKinds) follow(ctx context.Context) {
 			pause = askWhileLacking
 		}
 		sleep(ctx, wait.Jitter(pause, 0.2))
-		if err := l.Ask(); err != nil && ctx.Err() == nil {
-			logf.FromContext(ctx).WithName("tenancy").Info("Could not ask which kinds the cluster has", "error", err.Error())
+		if err := l.Ask(ctx); err != nil {
+			l.logFailure(ctx, err)
 		}
 	}
 }
 
-// Ask asks once, for each version once, and tells of a change.
-func (l *LateKinds) Ask() error {
+// logFailure logs that the API server did not say which kinds it has, now and then.
+func (l *LateKinds) logFailure(ctx context.Context, err error) {
+	if ctx.Err() == nil && l.failures.due("discovery", time.Now()) {
+		logf.FromContext(ctx).WithName("tenancy").Info("Could not ask which kinds the cluster has", "error", err.Error())
+	}
+}
+
+// Ask asks once and calls what is registered with Notify, if something has changed. It asks for the kinds of those versions alone
+// that the API server has, so that nothing is answered with 404.
+func (l *LateKinds) Ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	groups, err := l.discovery.ServerGroupsWithContext(ctx)
+	if err != nil {
+		return err
+	}
+	exists := map[string]bool{}
+	for i := range groups.Groups {
+		for _, version := range groups.Groups[i].Versions {
+			exists[version.GroupVersion] = true
+		}
+	}
 	served := map[schema.GroupVersion]map[string]bool{}
 	versions := map[schema.GroupKind]string{}
 	for _, late := range l.kinds {
 		for _, version := range late.Versions {
 			gv := schema.GroupVersion{Group: late.Group, Version: version}
+			if !exists[gv.String()] {
+				continue
+			}
 			if served[gv] == nil {
-				kinds, err := l.kindsIn(gv)
+				kinds, err := l.kindsIn(ctx, gv)
 				if err != nil {
 					return err
 				}
@@ -153,6 +199,7 @@ func (l *LateKinds) Ask() error {
 			}
 		}
 	}
+	l.failures.reset()
 	l.mu.Lock()
 	changed := !l.known || !maps.Equal(l.versions, versions)
 	l.known, l.versions = true, versions
@@ -166,9 +213,9 @@ func (l *LateKinds) Ask() error {
 	return nil
 }
 
-func (l *LateKinds) kindsIn(gv schema.GroupVersion) (map[string]bool, error) {
-	list, err := l.discovery.ServerResourcesForGroupVersion(gv.String())
-	if apierrors.IsNotFound(err) {
+func (l *LateKinds) kindsIn(ctx context.Context, gv schema.GroupVersion) (map[string]bool, error) {
+	list, err := l.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if apierrors.IsNotFound(err) { // it has gone since
 		return map[string]bool{}, nil
 	}
 	if err != nil {

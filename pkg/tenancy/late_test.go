@@ -1,31 +1,47 @@
 package tenancy
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 )
 
 // answers stands for an API server's discovery: the kinds by group and version.
 type answers struct {
-	discovery.ServerResourcesInterface
-	kinds map[string][]string
-	err   error
-	asked []string
+	kinds    map[string][]string
+	err      error
+	hang     bool
+	asked    []string
+	notFound int
 }
 
-func (a *answers) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error) {
-	a.asked = append(a.asked, gv)
+func (a *answers) ServerGroupsWithContext(ctx context.Context) (*metav1.APIGroupList, error) {
+	if a.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if a.err != nil {
 		return nil, a.err
 	}
+	list := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "other.example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "other.example.com/v1"}}}}}
+	for gv := range a.kinds {
+		list.Groups = append(list.Groups, metav1.APIGroup{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: gv}}})
+	}
+	return list, nil
+}
+
+func (a *answers) ServerResourcesForGroupVersionWithContext(_ context.Context, gv string) (*metav1.APIResourceList, error) {
+	a.asked = append(a.asked, gv)
 	kinds, found := a.kinds[gv]
 	if !found {
+		a.notFound++
 		return nil, apierrors.NewNotFound(schema.GroupResource{}, gv)
 	}
 	list := &metav1.APIResourceList{}
@@ -49,7 +65,7 @@ func TestLateKinds(t *testing.T) {
 	ask := func(wantTold int) {
 		t.Helper()
 		server.asked = nil
-		if err := late.Ask(); err != nil {
+		if err := late.Ask(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if told != wantTold {
@@ -69,8 +85,8 @@ func TestLateKinds(t *testing.T) {
 	if _, err := late.Version(bridge); err == nil || !strings.Contains(err.Error(), "no kind Bridge of group example.com (v1)") {
 		t.Errorf("message %v", err)
 	}
-	if len(server.asked) != 2 {
-		t.Errorf("each version is asked for once, not %v", server.asked)
+	if len(server.asked) != 0 {
+		t.Errorf("asked for %v, which the API server does not have", server.asked)
 	}
 	ask(1) // nothing has changed
 
@@ -82,9 +98,12 @@ func TestLateKinds(t *testing.T) {
 	ask(3)
 	expect(tunnel, "v1") // the best comes first
 	expect(bridge, "v1")
+	if !slices.Equal(server.asked, []string{"example.com/v1"}) {
+		t.Errorf("each version is asked for once, not %v", server.asked)
+	}
 
 	server.err = errors.New("the server is away")
-	if err := late.Ask(); err == nil {
+	if err := late.Ask(t.Context()); err == nil {
 		t.Error("no error")
 	}
 	expect(tunnel, "v1") // what was known stays known
@@ -95,5 +114,25 @@ func TestLateKinds(t *testing.T) {
 	expect(bridge, "") // a CRD that was removed
 	if _, err := late.Version(schema.GroupKind{Kind: "Other"}); err == nil || errors.As(err, new(*NotInstalledError)) {
 		t.Errorf("a kind that nobody asks for: %v", err)
+	}
+	if server.notFound > 0 {
+		t.Errorf("%d answers 404", server.notFound)
+	}
+}
+
+// A call that hangs ends with the operator, and in any case after a while.
+func TestAskingForLateKindsEndsWithItsContext(t *testing.T) {
+	late := NewLateKinds(&answers{hang: true}, []LateKind{{GroupKind: schema.GroupKind{Group: "example.com", Kind: "Tunnel"}, Versions: []string{"v1"}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		late.learn(ctx)
+	}()
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Fatal("a hanging call holds up the end of the operator")
 	}
 }

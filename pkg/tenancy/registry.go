@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +25,23 @@ type Namespace struct {
 	Name string
 	// Tenant is the name of the Tenant that the namespace belongs to.
 	Tenant string
-	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists, and those of Options.Late that the cluster has.
+	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists, and those of Options.Late that the cluster has
+	// and the operator may read here.
 	client.Reader
+
+	omitted func(schema.GroupKind) error
+}
+
+// Denied returns an *AccessDeniedError for a kind of Options.Late that the operator may not read or write in the namespace, else nil.
+func (n *Namespace) Denied(kind schema.GroupKind) error {
+	if n.omitted == nil {
+		return nil
+	}
+	err := n.omitted(kind)
+	if denied := (*AccessDeniedError)(nil); errors.As(err, &denied) {
+		return err
+	}
+	return nil
 }
 
 // Options say how a Registry reads tenant namespaces.
@@ -51,9 +68,12 @@ type Registry struct {
 	options Options
 	access  *access
 
+	synced atomic.Bool // whether all caches were filled once
+
 	mu            sync.RWMutex
 	ctx           context.Context //nolint:containedctx // ends all engagements, also those that begin after Start, which sets it
 	assigned      bool            // whether the first assignment has arrived
+	contested     int             // namespaces that Tenants name and do not get
 	engagements   map[string]*engagement
 	subscriptions []*subscription
 	onChange      []func(tenant string)
@@ -141,11 +161,15 @@ func (r *Registry) followLate() {
 	}
 }
 
-// Assign starts to serve the namespaces that are new in the map from namespace to Tenant, and stops to serve those that left it.
-func (r *Registry) Assign(tenants map[string]string) {
+// Assign starts to serve the namespaces that are new in the assignment, and stops to serve those that left it.
+func (r *Registry) Assign(assignment Assignment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.assigned = true
+	tenants := assignment.Tenants
+	r.assigned, r.contested = true, 0
+	for _, refused := range assignment.Refused {
+		r.contested += len(refused)
+	}
 	for name, e := range r.engagements {
 		if tenants[name] != e.tenant {
 			e.namespace, e.attach = nil, nil
@@ -188,8 +212,13 @@ func (r *Registry) States(tenant string) map[string]State {
 	return states
 }
 
-// Synced is a readiness check: the Tenants have been read, and the cache of each namespace that can be served is filled.
+// Synced is a readiness check: the Tenants have been read, and the cache of each namespace that can be served is filled. What was true
+// once stays true: a namespace that comes later, or that is lost, is its Tenant's trouble, and must not take the replica away from all
+// others.
 func (r *Registry) Synced(_ *http.Request) error {
+	if r.synced.Load() {
+		return nil
+	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if !r.assigned {
@@ -200,6 +229,7 @@ func (r *Registry) Synced(_ *http.Request) error {
 			return fmt.Errorf("the cache of namespace %s is not filled yet", name)
 		}
 	}
+	r.synced.Store(true)
 	return nil
 }
 
@@ -208,6 +238,24 @@ func (r *Registry) notify(f func(tenant string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.onChange = append(r.onChange, f)
+}
+
+// setOmitted records which late kinds a namespace is served without, and tells if that changes what its Tenant says.
+func (r *Registry) setOmitted(e *engagement, omitted map[schema.GroupKind]error) {
+	r.mu.Lock()
+	e.omitted = omitted
+	state := e.state
+	state.Message = omittedMessage(omitted)
+	if e.namespace == nil || state == e.state {
+		r.mu.Unlock()
+		return
+	}
+	e.state = state
+	told := r.onChange
+	r.mu.Unlock()
+	for _, f := range told {
+		f(e.tenant)
+	}
 }
 
 // set records what became of a try to serve an engagement's namespace, well or not, and tells.

@@ -8,7 +8,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -27,6 +29,9 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 	if err := mgr.Add(registry); err != nil {
 		return err
 	}
+	if err := metrics.Registry.Register(&collector{registry: registry}); err != nil {
+		return err
+	}
 	reader := mgr.GetCache()
 
 	// One request for all Tenants: who gets a namespace depends on all of them.
@@ -38,7 +43,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 			if err := reader.List(ctx, tenants, client.InNamespace(systemNamespace)); err != nil {
 				return reconcile.Result{}, err
 			}
-			registry.Assign(Assign(tenants.Items, systemNamespace).Tenants)
+			registry.Assign(Assign(tenants.Items, systemNamespace))
 			return reconcile.Result{}, nil
 		}),
 	})
@@ -63,19 +68,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 	if err != nil {
 		return err
 	}
-	// Any Tenant's change can change what the others hold.
-	toAll := func(ctx context.Context, _ *v1alpha1.Tenant) []reconcile.Request {
-		tenants := &v1alpha1.TenantList{}
-		if err := reader.List(ctx, tenants, client.InNamespace(systemNamespace)); err != nil {
-			return nil // the cache is stopping
-		}
-		requests := make([]reconcile.Request, len(tenants.Items))
-		for i := range tenants.Items {
-			requests[i].NamespacedName = client.ObjectKeyFromObject(&tenants.Items[i])
-		}
-		return requests
-	}
-	if err := reporter.Watch(source.Kind(reader, &v1alpha1.Tenant{}, handler.TypedEnqueueRequestsFromMapFunc(toAll))); err != nil {
+	if err := reporter.Watch(source.Kind(reader, &v1alpha1.Tenant{}, statusEvents(reader, systemNamespace))); err != nil {
 		return err
 	}
 	return reporter.Watch(source.Func(func(_ context.Context, queue Queue) error {
@@ -84,4 +77,35 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 		})
 		return nil
 	}))
+}
+
+// statusEvents queues all Tenants when one comes, goes or changes its spec, since that can change what the others get; and one alone
+// when nothing but its status has changed.
+func statusEvents(reader client.Reader, systemNamespace string) handler.TypedEventHandler[*v1alpha1.Tenant, reconcile.Request] {
+	all := func(ctx context.Context, queue Queue) {
+		tenants := &v1alpha1.TenantList{}
+		if err := reader.List(ctx, tenants, client.InNamespace(systemNamespace), client.UnsafeDisableDeepCopy); err != nil {
+			return // the cache is stopping
+		}
+		for i := range tenants.Items {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&tenants.Items[i])})
+		}
+	}
+	return handler.TypedFuncs[*v1alpha1.Tenant, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1alpha1.Tenant], queue Queue) {
+			if e.IsInInitialList {
+				queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+				return
+			}
+			all(ctx, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.Tenant], queue Queue) {
+			if e.ObjectOld.Generation == e.ObjectNew.Generation && e.ObjectOld.UID == e.ObjectNew.UID {
+				queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
+				return
+			}
+			all(ctx, queue)
+		},
+		DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[*v1alpha1.Tenant], queue Queue) { all(ctx, queue) },
+	}
 }

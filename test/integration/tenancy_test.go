@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -108,7 +109,8 @@ func TestLostRoleBinding(t *testing.T) {
 	waitEngaged(t, "suite", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
 }
 
-func TestFirstTenantKeepsANamespace(t *testing.T) {
+// The older Tenant has a contested namespace, also when its status is gone, as after a restore from a backup.
+func TestOlderTenantHasANamespace(t *testing.T) {
 	second := &v1alpha1.Tenant{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "aaa-second"},
 		Spec:       v1alpha1.TenantSpec{Namespaces: []string{"team-a", systemNamespace}},
@@ -127,7 +129,14 @@ func TestFirstTenantKeepsANamespace(t *testing.T) {
 		}
 		return nil
 	})
+	for _, name := range []string{second.Name, "team-a"} {
+		tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name}}
+		if err := admin.Status().Patch(t.Context(), tenant, client.RawPatch(types.MergePatchType, []byte(`{"status": null}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
 	waitEngaged(t, "team-a", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
+	waitEngaged(t, second.Name, metav1.ConditionFalse, v1alpha1.ReasonNamespaceClaimed)
 	foo := newFoo("team-a", "still-served")
 	create(t, foo)
 	waitReady(t, foo)

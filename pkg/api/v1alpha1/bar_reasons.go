@@ -1,6 +1,7 @@
 package v1alpha1
 
-// Reasons of the condition Ready of a Bar, besides ReasonConflict and ReasonRefused.
+// Reasons of the condition Ready of a Bar, besides ReasonConflict and ReasonRefused, and ReasonAccessDenied where the operator lacks a
+// right on a kind that the BarClass needs.
 const (
 	// ReasonProvisioned: the load balancer is as it was asked for.
 	ReasonProvisioned = "Provisioned"

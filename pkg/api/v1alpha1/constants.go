@@ -108,6 +108,10 @@ const (
 	ReasonStillReleasing = "StillReleasing"
 )
 
+// ReasonTenantLeaving is the reason of all conditions of a Foo, which then are Unknown, while its Tenant has spec.leaving, and for ever
+// after: the operator does not manage the Foo any more.
+const ReasonTenantLeaving = "TenantLeaving"
+
 // Reasons of the condition Engaged of a Tenant, and of the state of one of its namespaces.
 const (
 	// ReasonEngaged: served.
@@ -116,7 +120,7 @@ const (
 	ReasonPartlyEngaged = "PartlyEngaged"
 	// ReasonAccessDenied: the operator's RoleBinding is missing in the namespace, or the namespace itself is.
 	ReasonAccessDenied = "AccessDenied"
-	// ReasonNamespaceClaimed: another Tenant named the namespace first and keeps it.
+	// ReasonNamespaceClaimed: an older Tenant names the namespace as well, and has it.
 	ReasonNamespaceClaimed = "NamespaceClaimed"
 	// ReasonSystemNamespace: the operator's own namespace cannot belong to a tenant.
 	ReasonSystemNamespace = "SystemNamespace"

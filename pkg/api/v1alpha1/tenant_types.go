@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Engaged",type=string,JSONPath=`.status.conditions[?(@.type=="Engaged")].status`,description="Whether all namespaces of the tenant are served."
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Engaged")].reason`,description="Why Engaged is as it is."
 // +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaces`,description="The tenant's namespaces."
+// +kubebuilder:printcolumn:name="Released",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Released")].status`,description="Of a tenant that is leaving: whether nothing of its load balancers is left."
 // +kubebuilder:printcolumn:name="Bar-Classes",type=string,priority=1,JSONPath=`.spec.allowedBarClasses`,description="BarClasses the tenant may use."
 // +kubebuilder:printcolumn:name="Max-Bars",type=integer,priority=1,JSONPath=`.spec.maxBars`,description="Most load balancers the tenant may have."
 // +kubebuilder:printcolumn:name="Weight",type=integer,priority=1,JSONPath=`.spec.weight`,description="The tenant's share of the operator's time."
@@ -53,8 +54,8 @@ type TenantList struct {
 
 // TenantSpec says what belongs to a tenant, and what it may have.
 type TenantSpec struct {
-	// Namespaces of the tenant, 1 to 64. A namespace belongs to one tenant: where two Tenants name it, the older one keeps it and
-	// the other says `NamespaceClaimed`. Neither the system namespace nor a `kube-` namespace can belong to a tenant.
+	// Namespaces of the tenant, 1 to 64. A namespace belongs to one tenant: where two Tenants name it, the one with the older
+	// `metadata.creationTimestamp` has it (in the same second, the one whose name sorts first) and the other says `NamespaceClaimed`. Neither the system namespace nor a `kube-` namespace can belong to a tenant.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -83,6 +84,7 @@ type TenantSpec struct {
 	// Marks the tenant as leaving: the first step of off-boarding. The operator releases all load balancers of the tenant at once, removes
 	// the annotations and the `status.loadBalancer` that it wrote on their sources, and makes no new ones. Foos keep their Deployments, which
 	// go on running and are no longer managed. The condition `Released` is True when all that is done; then the Tenant can be removed.
+	// To set it back gives the sources load balancers again, with new addresses.
 	// +optional
 	Leaving bool `json:"leaving,omitempty"`
 
@@ -110,7 +112,7 @@ const (
 	NamespaceRefused NamespaceState = "Refused"
 )
 
-// TenantStatus says what is served. All of it is derived: deleting it loses nothing.
+// TenantStatus says what is served. All of it is derived from the specs and from what is in the cluster: deleting it loses nothing.
 type TenantStatus struct {
 	// The `metadata.generation` that the rest of the status speaks of.
 	// +optional

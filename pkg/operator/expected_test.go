@@ -1,0 +1,58 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestExpectedErrors(t *testing.T) {
+	terminating := apierrors.NewForbidden(schema.GroupResource{Group: "events.k8s.io", Resource: "events"}, "web", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	denied := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web",
+		errors.New(`User "system:serviceaccount:controlee-system:controlee" cannot patch resource "deployments" in API group "apps" in the namespace "x"`))
+	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("exceeded quota"))
+	refused := apierrors.NewInternalError(errors.New("it broke"))
+	cases := map[string]struct {
+		reason string
+		err    error
+		msg    string
+		want   bool
+	}{
+		"End":             {reason: "A SIGTERM ends requests that are under way.", err: fmt.Errorf("get: %w", context.Canceled), msg: "Error retrieving lease lock", want: true},
+		"Timeout":         {reason: "A deadline that passed is a fault.", err: context.DeadlineExceeded, msg: "Error retrieving lease lock"},
+		"Released":        {reason: "A leader releases its Lease at the end.", err: errors.New("leader election lost"), msg: "error received after stop sequence was engaged", want: true},
+		"Lost":            {reason: "Another word of the manager at the end is a fault.", err: errors.New("it broke"), msg: "error received after stop sequence was engaged"},
+		"EventTooLate":    {reason: "A namespace that goes takes no Events.", err: terminating, msg: "Server rejected event (will not retry!)", want: true},
+		"EventRefused":    {reason: "An Event that is refused otherwise is a fault.", err: refused, msg: "Server rejected event (will not retry!)"},
+		"RightLost":       {reason: "A RoleBinding goes with its namespace.", err: fmt.Errorf("patch: %w", denied), msg: "Reconciler error", want: true},
+		"Quota":           {reason: "What an admission plugin refuses is a condition, and else a fault.", err: quota, msg: "Reconciler error"},
+		"OtherMessage":    {reason: "A missing right outside of a tenant's namespace is a fault.", err: denied, msg: "Failed to watch"},
+		"ReconcileBroken": {reason: "A reconcile that fails is a fault.", err: refused, msg: "Reconciler error"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			log := lowerExpected(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{LogCaller: funcr.All}))
+			log.WithName("x").WithValues("a", 1).Error(tc.err, tc.msg, "key", "value")
+			if len(lines) != 1 || !strings.Contains(lines[0], `"key"="value"`) || !strings.Contains(lines[0], `"error"="`) || !strings.Contains(lines[0], "expected_test.go") {
+				t.Fatalf("logged %q", lines)
+			}
+			if got := strings.Contains(lines[0], `"level"=0`); got != tc.want {
+				t.Errorf("%s\nlogged %s", tc.reason, lines[0])
+			}
+		})
+	}
+	if isExpected(nil, "x") || http.StatusForbidden != denied.ErrStatus.Code {
+		t.Error("no error is none that is expected")
+	}
+}
