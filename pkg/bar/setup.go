@@ -69,7 +69,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	c, err := controller.New("bar", mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		RateLimiter:             retry.NewRateLimiter(),
-		Reconciler:              reconciler,
+		Reconciler:              retry.OnConflict(reconciler),
 	})
 	if err != nil {
 		return err

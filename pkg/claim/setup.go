@@ -99,7 +99,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	c, err := controller.New("claim-"+string(r.kind.name), mgr, controller.Options{
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             retry.NewRateLimiter(),
-		Reconciler:              r,
+		Reconciler:              retry.OnConflict(r),
 	})
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	c, err := controller.New("foo", mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		RateLimiter:             retry.NewRateLimiter(),
-		Reconciler: &Reconciler{
+		Reconciler: retry.OnConflict(&Reconciler{
 			Namespaces: registry,
 			Bars:       mgr.GetCache(),
 			Client:     options.Client,
@@ -72,7 +72,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 			Settings:   options.Settings,
 
 			SystemNamespace: options.SystemNamespace,
-		},
+		}),
 	})
 	if err != nil {
 		return err
