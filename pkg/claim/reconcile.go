@@ -37,6 +37,7 @@ type Reconciler struct {
 	writer          apply.Writer
 	recorder        events.EventRecorder
 	limits          *limits
+	reports         *reports
 }
 
 // Reconcile brings the Bar of one source up to date.
@@ -54,6 +55,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	namespace, served := r.namespaces.Lookup(request.Namespace)
 	if !served {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
+		r.reports.forget(request.NamespacedName)
 		return r.abandon(ctx, bar)
 	}
 	now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, request.NamespacedName)
@@ -63,6 +65,9 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if conflict != nil && now.spec != nil {
 		now.wish = wish{refusal: conflict}
 	}
+	if now.source == nil {
+		r.reports.forget(request.NamespacedName)
+	}
 	if now.spec == nil || bar != nil {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
 	}
@@ -70,11 +75,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || now.source == nil {
 		return reconcile.Result{}, err
 	}
-	told, err := r.report(ctx, now.source, answerFor(bar, refusal))
+	later, err := r.report(ctx, namespace, now.source, answerFor(bar, refusal))
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return resultOf(refusal, told), nil
+	return resultOf(refusal, later), nil
 }
 
 // situation is what decides about a source's Bar.
@@ -169,10 +174,10 @@ func (r *Reconciler) abandoned(ctx context.Context, namespace string) (abandoned
 // again are the refusals that pass without an event for the source. Room in a limit is one; it is looked for now and then all the same.
 var again = []string{v1alpha1.ReasonRefused, v1alpha1.ReasonConflict, v1alpha1.ReasonOverLimit}
 
-// resultOf says when to look again at a source, which may be refused, or could not be told.
-func resultOf(r *refusal, told bool) reconcile.Result {
-	if !told || r != nil && slices.Contains(again, r.reason) {
-		return reconcile.Result{RequeueAfter: retry.Jitter(retry.AfterRefusal)}
+// resultOf says when to look again at a source, which may be refused, or has to be told later (0: an event will tell).
+func resultOf(r *refusal, later time.Duration) reconcile.Result {
+	if r != nil && slices.Contains(again, r.reason) {
+		later = sooner(later, retry.Jitter(retry.AfterRefusal))
 	}
-	return reconcile.Result{}
+	return reconcile.Result{RequeueAfter: later}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -20,6 +22,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/recorder"
 	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
@@ -81,8 +84,9 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 			cached:          mgr.GetCache(),
 			direct:          options.Client,
 			writer:          apply.Writer{Client: options.Client, FieldManager: FieldManager},
-			recorder:        mgr.GetEventRecorder(FieldManager),
+			recorder:        recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme()),
 			limits:          limits,
+			reports:         newReports(clock.RealClock{}),
 		}
 		if err := reconcilers[k.name].setup(mgr, registry, options.Workers); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
@@ -106,6 +110,11 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	}
 	if err := c.Watch(registry.Source(r.kind.object(), &handler.EnqueueRequestForObject{})); err != nil {
 		return err
+	}
+	if r.kind.name == v1alpha1.SourceService {
+		if err := c.Watch(registry.Source(&appsv1.Deployment{}, r.readinessEvents())); err != nil {
+			return err
+		}
 	}
 	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Bar{}, r.barEvents())); err != nil {
 		return err

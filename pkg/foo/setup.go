@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/recorder"
 	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
@@ -68,7 +69,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 			Bars:       mgr.GetCache(),
 			Client:     options.Client,
 			Writer:     apply.Writer{Client: options.Client, FieldManager: FieldManager},
-			Recorder:   mgr.GetEventRecorder(FieldManager),
+			Recorder:   recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme()),
 			Settings:   options.Settings,
 
 			SystemNamespace: options.SystemNamespace,

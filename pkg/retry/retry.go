@@ -24,7 +24,7 @@ const AfterRefusal = time.Minute
 //
 // Admission plugins, policies and webhooks answer Forbidden as well. Their own words come after others of the API server, such as
 // the name of the policy, and may well hold the same ones as the authorizer's: so the beginning counts.
-var lackedRight = regexp.MustCompile(`^(\S+ ("([^"\\]|\\.)*" )?is )?forbidden: User "([^"\\]|\\.)*" cannot \S+ (resource|path) "`)
+var lackedRight = regexp.MustCompile(`^(\S+ ("([^"\\]|\\.)*" )?is )?forbidden: User "([^"\\]|\\.)*" cannot \S+ (resource|path)\b`)
 
 // LacksRight says whether the authorizer refused a request, and not admission: quota, Pod Security or a policy.
 func LacksRight(err error) bool {
