@@ -34,8 +34,9 @@ func (a Answer) transitional() bool {
 		return a.Message == "" // else somebody's finalizer holds it
 	case v1alpha1.PhaseReady:
 		return a.starting
+	default: // Failed, a refusal, or nothing
+		return false
 	}
-	return false
 }
 
 // maxMessage is the length of a message in an annotation.

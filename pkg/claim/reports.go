@@ -44,8 +44,8 @@ type reported struct {
 	annotations, ingress rewrites
 }
 
-func newReports(clock clock.PassiveClock) *reports {
-	return &reports{clock: clock, sources: map[client.ObjectKey]*reported{}}
+func newReports(now clock.PassiveClock) *reports {
+	return &reports{clock: now, sources: map[client.ObjectKey]*reported{}}
 }
 
 // of gives what is remembered of a source.

@@ -139,8 +139,11 @@ func TestDebounce(t *testing.T) {
 		"Slow": {
 			reason: "One that takes longer says so, and from then on what it waits for.",
 			steps: []step{
-				{0, pending, " @"}, {1900 * ms, provisioning, " @"}, {100 * ms, provisioning, "Provisioning: being made @"},
-				{10 * ms, word(v1alpha1.PhaseProvisioning, "no address yet"), "Provisioning: no address yet @"}, {time.Second, ready, "Ready @203.0.113.1"},
+				{0, pending, " @"},
+				{1900 * ms, provisioning, " @"},
+				{100 * ms, provisioning, "Provisioning: being made @"},
+				{10 * ms, word(v1alpha1.PhaseProvisioning, "no address yet"), "Provisioning: no address yet @"},
+				{time.Second, ready, "Ready @203.0.113.1"},
 			},
 			writes: 3, events: []string{eventEnsuring, eventEnsured},
 		},
@@ -159,7 +162,8 @@ func TestDebounce(t *testing.T) {
 			steps: []step{
 				{0, ready, "Ready @203.0.113.1"},
 				{0, word(v1alpha1.ReasonReleasePending, "at 12:00", "203.0.113.1"), "ReleasePending: at 12:00 @203.0.113.1"},
-				{30 * time.Second, releasing, "ReleasePending: at 12:00 @203.0.113.1"}, {100 * ms, Answer{}, " @"},
+				{30 * time.Second, releasing, "ReleasePending: at 12:00 @203.0.113.1"},
+				{100 * ms, Answer{}, " @"},
 			},
 			writes: 3, events: []string{eventEnsured, eventDeleting, eventDeleted},
 		},
@@ -176,8 +180,10 @@ func TestDebounce(t *testing.T) {
 		"StaleAddress": {
 			reason: "An address that is no longer true stays no longer than the debounce.",
 			steps: []step{
-				{0, ready, "Ready @203.0.113.1"}, {0, provisioning, "Ready @203.0.113.1"},
-				{1900 * ms, pending, "Ready @203.0.113.1"}, {100 * ms, provisioning, "Provisioning: being made @"},
+				{0, ready, "Ready @203.0.113.1"},
+				{0, provisioning, "Ready @203.0.113.1"},
+				{1900 * ms, pending, "Ready @203.0.113.1"},
+				{100 * ms, provisioning, "Provisioning: being made @"},
 			},
 			writes: 2, events: []string{eventEnsured, eventEnsuring},
 		},
@@ -189,8 +195,11 @@ func TestDebounce(t *testing.T) {
 		"SlowRelease": {
 			reason: "One that takes longer is told, and so is what holds it, at once.",
 			steps: []step{
-				{0, ready, "Ready @203.0.113.1"}, {0, releasing, "Ready @203.0.113.1"}, {2 * time.Second, releasing, "Releasing @"},
-				{0, word(v1alpha1.PhaseReleasing, "waiting for x"), "Releasing: waiting for x @"}, {0, Answer{}, " @"},
+				{0, ready, "Ready @203.0.113.1"},
+				{0, releasing, "Ready @203.0.113.1"},
+				{2 * time.Second, releasing, "Releasing @"},
+				{0, word(v1alpha1.PhaseReleasing, "waiting for x"), "Releasing: waiting for x @"},
+				{0, Answer{}, " @"},
 			},
 			writes: 4, events: []string{eventEnsured, eventDeleting, eventDeleted},
 		},
@@ -203,7 +212,8 @@ func TestDebounce(t *testing.T) {
 			reason: "The Pods of a new Deployment have a moment to become ready.",
 			source: deploymentWith(2, 0),
 			steps: []step{
-				{0, ready, " @"}, {2 * time.Second, ready, `Ready: no Pod is ready behind it yet: Deployment "web" has no ready replica @203.0.113.1`},
+				{0, ready, " @"},
+				{2 * time.Second, ready, `Ready: no Pod is ready behind it yet: Deployment "web" has no ready replica @203.0.113.1`},
 			},
 			writes: 1, events: []string{eventEnsured},
 		},
@@ -275,7 +285,8 @@ func TestContested(t *testing.T) {
 	}
 	before := r.writes
 	r.remove()
-	if r.tell(time.Millisecond, ready); r.writes != before+1 {
+	r.tell(time.Millisecond, ready)
+	if r.writes != before+1 {
 		t.Error("the first removal is not put right at once")
 	}
 }
@@ -323,8 +334,11 @@ func TestWritersSince(t *testing.T) {
 	at := func(d time.Duration) *metav1.Time { return ptr.To(metav1.NewTime(now.Add(d).Truncate(time.Second))) }
 	source := deploymentWith(1, 1)
 	source.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "before", Time: at(-time.Minute)}, {Manager: FieldManager, Time: at(0)}, {Manager: "argocd-controller", Time: at(0)},
-		{Manager: "kube-controller-manager", Time: at(time.Second), Subresource: "status"}, {Manager: "timeless"},
+		{Manager: "before", Time: at(-time.Minute)},
+		{Manager: FieldManager, Time: at(0)},
+		{Manager: "argocd-controller", Time: at(0)},
+		{Manager: "kube-controller-manager", Time: at(time.Second), Subresource: "status"},
+		{Manager: "timeless"},
 	}
 	for subresource, want := range map[string]string{"": `"argocd-controller"`, "status": `"kube-controller-manager"`} {
 		if got := writersSince(now, source, subresource); !slices.Equal(got, []string{want}) {

@@ -38,8 +38,8 @@ func NewRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return newRateLimiter(clock.RealClock{})
 }
 
-func newRateLimiter(clock clock.PassiveClock) *rateLimiter {
-	return &rateLimiter{clock: clock, backOffs: map[reconcile.Request]backOff{}}
+func newRateLimiter(now clock.PassiveClock) *rateLimiter {
+	return &rateLimiter{clock: now, backOffs: map[reconcile.Request]backOff{}}
 }
 
 // When gives the delay of the next try: the rest of the present delay, or, if that has elapsed, the next longer one.

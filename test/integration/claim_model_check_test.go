@@ -60,7 +60,8 @@ func checkSources(ctx context.Context, sources []*modelSource) error {
 func (s *modelSource) told(source client.Object, gets bool, address string) error {
 	told := source.GetAnnotations()
 	state, answered := told[v1alpha1.BarStateAnnotation]
-	ready := state == string(v1alpha1.PhaseReady)
+	word, _, _ := strings.Cut(state, ": ")
+	ready := word == string(v1alpha1.PhaseReady)
 	if !gets {
 		address = ""
 	}
