@@ -82,8 +82,7 @@ func TestWritesForOneBar(t *testing.T) {
 	for _, e := range operatorRequests(t, since) {
 		object := e.Object()
 		ofBar := object.Resource == "bars" || object.Resource == "events" || strings.HasPrefix(object.Name, deployment.Name)
-		if isWrite(e) && ofBar {
-			t.Log(e)
+		if isWrite(e) && ofBar && e.Code() < 300 { // a reconcile before the cache has the last status ends in a conflict
 			writes[strings.TrimSuffix(e.Verb+" "+object.Resource+"/"+object.Subresource, "/")]++
 		}
 	}
