@@ -15,8 +15,7 @@ const (
 	eventDeleted = "Deleted"
 )
 
-// tell tells the Bar what was done with one of its objects. Alike Events become one series, which keeps the first note: so each kind has
-// an action of its own.
+// tell tells the Bar what was done with one of its objects.
 func (w *work) tell(reason, kind, name string) {
 	w.Recorder.Eventf(w.bar, nil, corev1.EventTypeNormal, reason, reason+kind, "%s %s %s", reason, kind, name)
 }

@@ -2,7 +2,6 @@ package bar
 
 import (
 	"context"
-	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -58,9 +57,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	result, err := step(ctx)
 	if !w.claimed {
 		r.holdings.leave(bar.Name)
-	}
-	if errors.Is(err, errStale) {
-		return retry.Soon(), nil
 	}
 	return retry.Outcome(result, err, func() { r.Namespaces.Suspect(bar.Spec.SourceRef.Namespace) })
 }

@@ -21,6 +21,7 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
 	"github.com/controlee/controlee/pkg/provider"
+	"github.com/controlee/controlee/pkg/recorder"
 	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
@@ -65,11 +66,11 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 		return err
 	}
 	reconciler := New(registry, mgr.GetCache(), options)
-	reconciler.Recorder = mgr.GetEventRecorder(FieldManager)
+	reconciler.Recorder = recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme())
 	c, err := controller.New("bar", mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		RateLimiter:             retry.NewRateLimiter(),
-		Reconciler:              reconciler,
+		Reconciler:              retry.OnConflict(reconciler),
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/test/try"
 )
 
@@ -81,7 +82,7 @@ func released(spec *v1alpha1.BarSpec) { spec.Release = true }
 
 // reconcileOnce gives the error of one reconcile.
 func reconcileOnce(r *Reconciler, bar *v1alpha1.Bar) error {
-	_, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bar)})
+	_, err := retry.OnConflict(r).Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bar)})
 	return err
 }
 

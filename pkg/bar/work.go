@@ -30,7 +30,7 @@ const (
 )
 
 // errStale says that the cache does not have the Bar as it is now.
-var errStale = errors.New("the Bar has changed meanwhile")
+var errStale = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("bars").GroupResource(), "", errors.New("the Bar has changed meanwhile"))
 
 // work is one Bar in hand.
 type work struct {

@@ -25,7 +25,7 @@ func SetupWithManager(mgr ctrl.Manager, writer client.Client, late *tenancy.Late
 	reader := mgr.GetCache()
 	c, err := controller.New("barclass", mgr, controller.Options{
 		RateLimiter: retry.NewRateLimiter(),
-		Reconciler:  &Reconciler{Cache: reader, Client: writer, Late: late, Providers: providers},
+		Reconciler:  retry.OnConflict(&Reconciler{Cache: reader, Client: writer, Late: late, Providers: providers}),
 	})
 	if err != nil {
 		return err

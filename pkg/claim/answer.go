@@ -21,6 +21,22 @@ type Answer struct {
 	Message string
 	// Addresses are where the load balancer answers.
 	Addresses []v1alpha1.BarAddress
+
+	starting bool // Pods are to be expected, and none is ready yet
+}
+
+// transitional says whether the answer is likely to be replaced within a moment by one that a tenant acts on.
+func (a Answer) transitional() bool {
+	switch v1alpha1.BarPhase(a.Word) {
+	case v1alpha1.PhasePending, v1alpha1.PhaseProvisioning:
+		return true
+	case v1alpha1.PhaseReleasing:
+		return a.Message == "" // else somebody's finalizer holds it
+	case v1alpha1.PhaseReady:
+		return a.starting
+	default: // Failed, a refusal, or nothing
+		return false
+	}
 }
 
 // maxMessage is the length of a message in an annotation.

@@ -16,10 +16,12 @@ const (
 	eventEnsured  = "EnsuredLoadBalancer"
 	eventUpdated  = "UpdatedLoadBalancer"
 	eventFailed   = "SyncLoadBalancerFailed"
-	eventDeleting = "DeletingLoadBalancer"
-	eventDeleted  = "DeletedLoadBalancer"
-	eventChanging = "ChangingLoadBalancerClass"
-	eventPending  = "LoadBalancerReleasePending"
+	// eventContested is this project's own: something else keeps removing what the operator writes.
+	eventContested = "LoadBalancerStateContested"
+	eventDeleting  = "DeletingLoadBalancer"
+	eventDeleted   = "DeletedLoadBalancer"
+	eventChanging  = "ChangingLoadBalancerClass"
+	eventPending   = "LoadBalancerReleasePending"
 )
 
 // news are the two annotations of a source.
@@ -28,6 +30,23 @@ type news struct{ state, address string }
 func (n news) word() string {
 	word, _, _ := strings.Cut(n.state, ": ")
 	return word
+}
+
+// value tells the news from others.
+func (n news) value() string { return n.address + " " + n.state }
+
+func (n news) annotations() map[string]string {
+	return map[string]string{v1alpha1.BarStateAnnotation: n.state, v1alpha1.BarAddressAnnotation: n.address}
+}
+
+// differ says whether a source with these annotations has to be told the news.
+func (n news) differ(present map[string]string) bool {
+	for key, value := range n.annotations() {
+		if was, exists := present[key]; was != value || exists != (value != "") {
+			return true
+		}
+	}
+	return false
 }
 
 // announcement is what an Event says.
@@ -60,7 +79,7 @@ func announcementOf(before, after news) *announcement {
 			return &announcement{corev1.EventTypeNormal, eventDeleting, "Deleting load balancer"}
 		}
 	case "":
-		if was == string(v1alpha1.PhaseReleasing) {
+		if was == string(v1alpha1.PhaseReleasing) || was == v1alpha1.ReasonReleasePending {
 			return &announcement{corev1.EventTypeNormal, eventDeleted, "Deleted load balancer"}
 		}
 	case v1alpha1.ReasonReleasePending:

@@ -41,6 +41,7 @@ type Reconciler struct {
 	clock           clock.PassiveClock
 	pending         *stopwatches // of Bars that are to be released
 	lost            *stopwatches // of Bars whose namespace is lost
+	reports         *reports
 }
 
 // Reconcile brings the Bar of one source up to date.
@@ -58,6 +59,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	namespace, served := r.namespaces.Lookup(request.Namespace)
 	if !served {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
+		r.reports.forget(request.NamespacedName)
 		return r.unserved(ctx, bar)
 	}
 	now, err := r.assess(ctx, namespace, r.cached, namespace.Tenant, request.NamespacedName)
@@ -72,6 +74,9 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if conflict != nil && now.spec != nil {
 		now.wish = wish{refusal: conflict}
 	}
+	if now.source == nil {
+		r.reports.forget(request.NamespacedName)
+	}
 	if now.spec == nil || bar != nil {
 		r.limits.forget(r.kind.ref(request.NamespacedName))
 	}
@@ -79,11 +84,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || now.source == nil {
 		return reconcile.Result{}, err
 	}
-	told, err := r.report(ctx, now.source, answerFor(out.bar, out.refusal).noting(now.note))
+	later, err := r.report(ctx, namespace, now.source, answerFor(out.bar, out.refusal).noting(now.note))
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return sooner(resultOf(out.refusal, told), out.after), nil
+	return resultOf(out.refusal, sooner(later, out.after)), nil
 }
 
 // situation is what decides about a source's Bar.
@@ -153,18 +158,10 @@ func (r *Reconciler) tenantOf(ctx context.Context, tenants client.Reader, name, 
 // again are the refusals that pass without an event for the source. Room in a limit is one; it is looked for now and then all the same.
 var again = []string{v1alpha1.ReasonRefused, v1alpha1.ReasonConflict, v1alpha1.ReasonOverLimit}
 
-// resultOf says when to look again at a source, which may be refused, or could not be told.
-func resultOf(r *refusal, told bool) reconcile.Result {
-	if !told || r != nil && slices.Contains(again, r.reason) {
-		return reconcile.Result{RequeueAfter: retry.Jitter(retry.AfterRefusal)}
+// resultOf says when to look again at a source, which may be refused, or has to be told later (0: an event will tell).
+func resultOf(r *refusal, later time.Duration) reconcile.Result {
+	if r != nil && slices.Contains(again, r.reason) {
+		later = sooner(later, retry.Jitter(retry.AfterRefusal))
 	}
-	return reconcile.Result{}
-}
-
-// sooner returns a result that requeues after the given time at the latest; 0 sets no bound.
-func sooner(result reconcile.Result, after time.Duration) reconcile.Result {
-	if after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
-		result.RequeueAfter = after
-	}
-	return result
+	return reconcile.Result{RequeueAfter: later}
 }

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 func TestUntold(t *testing.T) {
@@ -42,18 +44,19 @@ func TestResultOf(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		refusal *refusal
-		untold  bool
-		want    bool // whether it is looked at again by itself
+		later   time.Duration
+		want    time.Duration // at most a fifth less than it is looked at again; 0: it is not
 	}{
 		"Served":   {reason: "An event will tell."},
 		"Ports":    {reason: "A change of the source is an event.", refusal: refuse(v1alpha1.ReasonInvalidPorts, "x")},
-		"Quota":    {reason: "Room in a quota is none.", refusal: refuse(v1alpha1.ReasonRefused, "x"), want: true},
-		"Conflict": {reason: "The end of another source's Bar is none for this one.", refusal: refuse(v1alpha1.ReasonConflict, "x"), want: true},
-		"Untold":   {reason: "A policy that is changed is none.", untold: true, want: true},
+		"Quota":    {reason: "Room in a quota is none.", refusal: refuse(v1alpha1.ReasonRefused, "x"), want: retry.AfterRefusal},
+		"Conflict": {reason: "The end of another source's Bar is none for this one.", refusal: refuse(v1alpha1.ReasonConflict, "x"), want: retry.AfterRefusal},
+		"Later":    {reason: "The answer is held back for a while.", later: time.Second, want: time.Second},
+		"Both":     {reason: "The sooner one counts.", refusal: refuse(v1alpha1.ReasonRefused, "x"), later: time.Second, want: time.Second},
 	}
 	for name, tc := range cases {
-		if got := resultOf(tc.refusal, !tc.untold); (got.RequeueAfter > 0) != tc.want {
-			t.Errorf("%s: %s\ngot %s", name, tc.reason, got.RequeueAfter)
+		if got := resultOf(tc.refusal, tc.later).RequeueAfter; got < tc.want || got > tc.want*6/5 {
+			t.Errorf("%s: %s\ngot %s", name, tc.reason, got)
 		}
 	}
 }

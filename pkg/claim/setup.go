@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/recorder"
 	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
@@ -84,11 +86,12 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 			cached:          mgr.GetCache(),
 			direct:          options.Client,
 			writer:          apply.Writer{Client: options.Client, FieldManager: FieldManager},
-			recorder:        mgr.GetEventRecorder(FieldManager),
+			recorder:        recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme()),
 			limits:          limits,
 			clock:           clock.RealClock{},
 			pending:         newStopwatches(clock.RealClock{}),
 			lost:            newStopwatches(clock.RealClock{}),
+			reports:         newReports(clock.RealClock{}),
 		}
 		if err := reconcilers[k.name].setup(mgr, registry, options.Workers); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
@@ -105,13 +108,18 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	c, err := controller.New("claim-"+string(r.kind.name), mgr, controller.Options{
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             retry.NewRateLimiter(),
-		Reconciler:              r,
+		Reconciler:              retry.OnConflict(r),
 	})
 	if err != nil {
 		return err
 	}
 	if err := c.Watch(registry.Source(r.kind.object(), &handler.EnqueueRequestForObject{})); err != nil {
 		return err
+	}
+	if r.kind.name == v1alpha1.SourceService {
+		if err := c.Watch(registry.Source(&appsv1.Deployment{}, r.readinessEvents())); err != nil {
+			return err
+		}
 	}
 	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Bar{}, r.barEvents())); err != nil {
 		return err

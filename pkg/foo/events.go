@@ -21,8 +21,7 @@ const (
 	eventDeleted = "Deleted"
 )
 
-// apply ensures one child and tells the Foo when that took a change. The Event does not refer to the child: with its ever new
-// resource version no two Events would be alike, and a fight over a field would be a flood of them instead of one series.
+// apply ensures one child and tells the Foo when that took a change. A fight over a field gives one series of Events.
 func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.Object, want runtime.ApplyConfiguration) error {
 	reason, verb := eventUpdated, "Update"
 	if live.GetUID() == "" {
@@ -47,8 +46,7 @@ func (r *Reconciler) delete(ctx context.Context, foo *v1alpha1.Foo, live client.
 	return err
 }
 
-// tell tells the Foo what was done with a child. Events that differ in nothing but their note become one series, which keeps the
-// first note: so each kind of child has an action of its own.
+// tell tells the Foo what was done with a child.
 func (r *Reconciler) tell(foo *v1alpha1.Foo, reason, verb string, child client.Object) {
 	kind := kindOf(child)
 	r.Recorder.Eventf(foo, nil, corev1.EventTypeNormal, reason, verb+kind, "%s %s %s", reason, kind, child.GetName())

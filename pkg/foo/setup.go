@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/apply"
+	"github.com/controlee/controlee/pkg/recorder"
 	"github.com/controlee/controlee/pkg/retry"
 	"github.com/controlee/controlee/pkg/tenancy"
 )
@@ -63,16 +64,16 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	c, err := controller.New("foo", mgr, controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		RateLimiter:             retry.NewRateLimiter(),
-		Reconciler: &Reconciler{
+		Reconciler: retry.OnConflict(&Reconciler{
 			Namespaces: registry,
 			Bars:       mgr.GetCache(),
 			Client:     options.Client,
 			Writer:     apply.Writer{Client: options.Client, FieldManager: FieldManager},
-			Recorder:   mgr.GetEventRecorder(FieldManager),
+			Recorder:   recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme()),
 			Settings:   options.Settings,
 
 			SystemNamespace: options.SystemNamespace,
-		},
+		}),
 	})
 	if err != nil {
 		return err

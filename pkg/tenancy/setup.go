@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/retry"
 )
 
 // The access reviews of package tenancy need no rule: every account may ask them of itself.
@@ -38,6 +39,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 	everything := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: systemNamespace, Name: "*"}}
 	assigner, err := controller.New("tenant-assignment", mgr, controller.Options{
 		NeedLeaderElection: ptr.To(false),
+		RateLimiter:        retry.NewRateLimiter(),
 		Reconciler: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 			tenants := &v1alpha1.TenantList{}
 			if err := reader.List(ctx, tenants, client.InNamespace(systemNamespace)); err != nil {
@@ -63,7 +65,8 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 	}
 
 	reporter, err := controller.New("tenant-status", mgr, controller.Options{
-		Reconciler: &statusReconciler{client: mgr.GetClient(), registry: registry, systemNamespace: systemNamespace},
+		RateLimiter: retry.NewRateLimiter(),
+		Reconciler:  retry.OnConflict(&statusReconciler{client: mgr.GetClient(), registry: registry, systemNamespace: systemNamespace}),
 	})
 	if err != nil {
 		return err

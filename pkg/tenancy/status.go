@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +14,6 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/message"
-	"github.com/controlee/controlee/pkg/retry"
 )
 
 // statusReconciler writes into a Tenant's status which of its namespaces are served, and why not the others.
@@ -45,9 +43,6 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	changed.Status = status
 	patch := client.MergeFromWithOptions(&tenant, client.MergeFromWithOptimisticLock{})
 	err := r.client.Status().Patch(ctx, changed, patch)
-	if apierrors.IsConflict(err) {
-		return retry.Soon(), nil
-	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 

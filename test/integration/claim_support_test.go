@@ -34,7 +34,7 @@ const breakGlassGroup = "break-glass"
 
 // claimTenants are those whose sources ask for load balancers.
 func claimTenants() []map[string]any {
-	claims := newTenant("claims", "claim-basic", "claim-refused", "claim-class", "claim-foo", "claim-service", "claim-sweep", "claim-grace")
+	claims := newTenant("claims", "claim-basic", "claim-refused", "claim-class", "claim-foo", "claim-service", "claim-sweep", "claim-grace", "claim-report")
 	claims["allowedBarClasses"] = []any{internalClass, nodePortClass, passingClass, graceClass, shortClass}
 	limited := newTenant("limited", "limited-a", "limited-b")
 	limited["maxBars"] = 2
