@@ -21,7 +21,7 @@ type AccessDeniedError struct {
 
 // Error tells the platform admin what is missing and how to mend it.
 func (e *AccessDeniedError) Error() string {
-	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; `helm upgrade` with the tenant in the values makes both right",
+	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; an upgrade of the Helm release with the tenant in its values makes both right",
 		e.Verb, e.Resource, e.Namespace, RoleBindingName)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/controlee/controlee/test/cluster"
+	"github.com/controlee/controlee/test/commands"
 )
 
 // helmLine runs a line with Helm's own program, as an admin types it: what a user of the SDK sets is not set.
@@ -93,7 +94,7 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	if got := e.tenantNames(t); got != "by-hand team-a team-b" {
 		t.Fatalf("the Tenants are %q", got)
 	}
-	lines := commandsOf(refusal)
+	lines := commands.Of(refusal)
 	if len(lines) != 2 {
 		t.Fatalf("the refusal names the commands %q, want two", lines)
 	}
@@ -107,7 +108,7 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 		t.Errorf("the Tenants are %q", got)
 	}
 	// Where nothing can be looked up, nothing is refused: there the diff has to be read.
-	if _, err := e.helmLine(t, dir, "helm template controlee CHART --namespace controlee-system --is-upgrade"); err != nil {
+	if _, err := e.helmLine(t, dir, "helm template controlee CHART --namespace controlee-system --is-upgrade --kube-version 1.37.0"); err != nil {
 		t.Error(err)
 	}
 
@@ -131,7 +132,7 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 		t.Errorf("the Tenants are %q, want only the one that is not of the release", got)
 	}
 	// The commands of the notes. The one that waits is about an entry that was put back.
-	for _, line := range commandsOf(out) {
+	for _, line := range commands.Of(out) {
 		if strings.HasPrefix(line, "kubectl delete") || strings.HasPrefix(line, "kubectl annotate") {
 			if _, _, err := e.Shell(t.Context(), "", dir, line); err != nil {
 				t.Error(err)
@@ -224,7 +225,7 @@ func TestProtectionStaysWithTheNamespace(t *testing.T) {
 		check("turned off", "30")
 		notes := e.latest(t, with()).Info.Notes
 		deletes := 0
-		for _, line := range commandsOf(notes) {
+		for _, line := range commands.Of(notes) {
 			if !strings.HasPrefix(line, "kubectl delete ") {
 				continue
 			}
