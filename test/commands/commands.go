@@ -8,7 +8,7 @@ import (
 )
 
 // A command in a message begins a line of its own, or follows a parenthesis, a backtick or a colon.
-var command = regexp.MustCompile("(?m)(?:^  |\\(|`|: )((?:kubectl|helm) [a-z-][^\n]*)")
+var command = regexp.MustCompile("(?m)(?:^ {2}|\\(|`|: )((?:kubectl|helm) [a-z-][^\n]*)")
 
 // Of returns the command lines in a message: those on lines of their own, in parentheses, between backticks, and behind a colon at the
 // end of a line.
@@ -41,7 +41,8 @@ func closing(text string) int {
 		case '(':
 			depth++
 		case ')':
-			if depth--; depth < 0 {
+			depth--
+			if depth < 0 {
 				return i
 			}
 		}

@@ -4,6 +4,7 @@ package docs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,15 +104,13 @@ func prepare(ctx context.Context) (*cluster.OperatorProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	return process, process.Ready(ctx)
+	err = process.Ready(ctx)
+	return process, err
 }
 
 // writeValues writes values.yaml. There the tenants are a list; here they are a map, so that a test finds an entry by its key.
 func writeValues() error {
-	file := map[string]any{}
-	for key, value := range values {
-		file[key] = value
-	}
+	file := maps.Clone(values)
 	var list []any
 	for _, entry := range values["tenants"].(map[string]any) { //nolint:forcetypeassert // made above
 		list = append(list, entry)
