@@ -95,6 +95,20 @@ func TestLocksAdmitWritesOfNoChange(t *testing.T) {
 			}
 		})
 	}
+	// Validation rules of the CRDs that compare an object with its former self.
+	if _, err := operator.dynamic.Resource(fooGVR).Namespace("team-a").Create(t.Context(), foo("web", "internal"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []struct {
+		gvr             schema.GroupVersionResource
+		namespace, name string
+	}{
+		{fenceGVR, systemNamespace, "controlee"}, {tenantGVR, systemNamespace, "team-a"}, {barClassGVR, "", "internal"}, {fooGVR, "team-a", "web"},
+	} {
+		t.Run(o.gvr.Resource, func(t *testing.T) {
+			testNoChange(t, people["the storage version migrator"], o.gvr, o.namespace, o.name)
+		})
+	}
 	t.Run("a controller manager without accounts of its controllers", func(t *testing.T) {
 		manager := e.impersonated(t, "system:kube-controller-manager", person("system:kube-controller-manager"))
 		testNoChange(t, manager, barGVR, systemNamespace, "web")

@@ -50,10 +50,9 @@ func closing(text string) int {
 	return len(text)
 }
 
-// InSection returns the command lines of a section of a Markdown document: those behind a prompt in its console blocks, in order. A line that
-// ends with a backslash goes on with the next one.
+// InSection returns the command lines between a heading of a Markdown document and the next heading of any level: those behind a prompt in
+// console blocks, in order. A line that ends with a backslash goes on with the next one.
 func InSection(document, heading string) ([]string, error) {
-	level := len(heading) - len(strings.TrimLeft(heading, "#"))
 	var all []string
 	inside, console, open, found := false, false, false, false
 	for line := range strings.Lines(document) {
@@ -71,7 +70,7 @@ func InSection(document, heading string) ([]string, error) {
 			// What the command prints.
 		case line == heading:
 			inside, found = true, true
-		case strings.HasPrefix(line, "#") && len(line)-len(strings.TrimLeft(line, "#")) <= level:
+		case strings.HasPrefix(line, "#"):
 			inside = false
 		}
 	}

@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 
 func TestInSection(t *testing.T) {
 	const document = "# A\n```console\n$ one\nprinted\n$ two \\\n  more\n```\n## B\n```console\n$ three\n```\n```yaml\n$ no: command\n```\n# C\n```console\n$ four\n```\n"
-	for heading, want := range map[string][]string{"# A": {"one", "two \\\n  more", "three"}, "## B": {"three"}, "# C": {"four"}, "# D": nil} {
+	for heading, want := range map[string][]string{"# A": {"one", "two \\\n  more"}, "## B": {"three"}, "# C": {"four"}, "# D": nil} {
 		got, err := commands.InSection(document, heading)
 		if !reflect.DeepEqual(got, want) || (err != nil) != (want == nil) {
 			t.Errorf("%s: got %q, %v, want %q", heading, got, err, want)

@@ -19,60 +19,61 @@ import (
 
 func TestOffBoardingATeam(t *testing.T) {
 	commands := open(t, "## Off-boarding a team")
-	t.Run("in two steps", func(t *testing.T) {
-		deployment, service := newDeployment("team-x", "shop", "internal"), newService("team-x", "api", "internal")
-		create(t, deployment)
-		create(t, service)
-		barOf(t, deployment)
-		barOf(t, service)
+	deployment, service := newDeployment("team-x", "shop", "internal"), newService("team-x", "api", "internal")
+	create(t, deployment)
+	create(t, service)
+	barOf(t, deployment)
+	barOf(t, service)
 
-		edit(t, func(tenants map[string]any) { entry(tenants, "team-x")["leaving"] = true })
-		commands.run(t, "helm upgrade")
-		commands.run(t, "kubectl wait --for=condition=Released")
-		nothingLeft(t, "team-x")
-		commands.run(t, "kubectl get tenant team-x")
-		edit(t, func(tenants map[string]any) { delete(tenants, "team-x") })
-		if notes := commands.run(t, "helm upgrade"); !strings.Contains(notes, "- tenant team-x, with namespace team-x: its load balancers were released before.") {
-			t.Errorf("the notes do not name the tenant:\n%s", notes)
+	edit(t, func(tenants map[string]any) { entry(tenants, "team-x")["leaving"] = true })
+	commands.run(t, "helm upgrade")
+	commands.run(t, "kubectl wait --for=condition=Released")
+	nothingLeft(t, "team-x")
+	commands.run(t, "kubectl get tenant team-x")
+	edit(t, func(tenants map[string]any) { delete(tenants, "team-x") })
+	if notes := commands.run(t, "helm upgrade"); !strings.Contains(notes, "- tenant team-x, with namespace team-x: its load balancers were released before.") {
+		t.Errorf("the notes do not name the tenant:\n%s", notes)
+	}
+	for _, object := range []client.Object{
+		&networkingv1.NetworkPolicy{ObjectMeta: named("team-x", "controlee-default-deny")},
+		&corev1.ResourceQuota{ObjectMeta: named("team-x", "controlee-tenant")},
+		&corev1.LimitRange{ObjectMeta: named("team-x", "controlee-tenant")},
+		deployment,
+	} {
+		if !exists(t, object) {
+			t.Errorf("%T %s is gone", object, object.GetName())
 		}
-		for _, object := range []client.Object{
-			&networkingv1.NetworkPolicy{ObjectMeta: named("team-x", "controlee-default-deny")},
-			&corev1.ResourceQuota{ObjectMeta: named("team-x", "controlee-tenant")},
-			&corev1.LimitRange{ObjectMeta: named("team-x", "controlee-tenant")},
-			deployment,
-		} {
-			if !exists(t, object) {
-				t.Errorf("%T %s is gone", object, object.GetName())
-			}
-		}
-		commands.run(t, "kubectl delete namespace team-x")
-	})
-	t.Run("at once", func(t *testing.T) {
-		deployment, service := newDeployment("team-y", "shop", "internal"), newService("team-y", "api", "internal")
-		create(t, deployment)
-		create(t, service)
-		barOf(t, deployment)
-		barOf(t, service)
-
-		edit(t, func(tenants map[string]any) { delete(tenants, "team-y") })
-		upgrade(t)
-		if out := commands.run(t, "kubectl get bars"); strings.Count(out, "team-y") < 2 {
-			t.Errorf("two Bars should be there:\n%s", out)
-		}
-		commands.run(t, "kubectl delete services --selector controlee.dev/bar")
-		commands.run(t, "kubectl wait --for=condition=Ready=Unknown bars")
-		commands.run(t, "kubectl delete bars")
-		commands.run(t, "kubectl annotate deployments,services --all")
-		commands.run(t, "kubectl patch service api")
-		nothingLeft(t, "team-y")
-		if !exists(t, service) || !exists(t, deployment) {
-			t.Error("a source is gone")
-		}
-	})
+	}
+	commands.run(t, "kubectl delete namespace team-x")
 	commands.end(t)
 }
 
-// upgrade is the step that every page begins with, where a page speaks of an upgrade that somebody has made.
+func TestEntryTakenOutAtOnce(t *testing.T) {
+	commands := open(t, "### When the entry was taken out at once")
+	deployment, service := newDeployment("team-y", "shop", "internal"), newService("team-y", "api", "internal")
+	create(t, deployment)
+	create(t, service)
+	barOf(t, deployment)
+	barOf(t, service)
+
+	edit(t, func(tenants map[string]any) { delete(tenants, "team-y") })
+	upgrade(t)
+	if out := commands.run(t, "kubectl get bars"); strings.Count(out, "team-y") < 2 {
+		t.Errorf("two Bars should be there:\n%s", out)
+	}
+	commands.run(t, "kubectl delete services --selector controlee.dev/bar")
+	commands.run(t, "kubectl wait --for=condition=Ready=Unknown bars")
+	commands.run(t, "kubectl delete bars")
+	commands.run(t, "kubectl annotate deployments,services --all")
+	commands.run(t, "kubectl patch service api")
+	nothingLeft(t, "team-y")
+	if !exists(t, service) || !exists(t, deployment) {
+		t.Error("a source is gone")
+	}
+	commands.end(t)
+}
+
+// upgrade upgrades the release, where a page speaks of an upgrade that somebody has made before.
 func upgrade(t *testing.T) {
 	t.Helper()
 	line := withChart("helm upgrade controlee CHART --namespace controlee-system --values values.yaml")
@@ -163,14 +164,19 @@ func TestRestoringABackup(t *testing.T) {
 	commands.run(t, "kubectl get foos")
 	commands.run(t, "kubectl get deployments")
 
+	commands.end(t)
+
 	t.Run("in the cluster that it is from", func(t *testing.T) {
+		commands := open(t, "### In the cluster that it is from")
 		remove(t, &v1alpha1.Tenant{ObjectMeta: named(systemNamespace, "team-r")})
 		lost(t, before)
 		commands.run(t, "kubectl create")
 		commands.run(t, "kubectl wait --for=condition=Engaged")
 		keeps(t, deployment, before)
+		commands.end(t)
 	})
 	t.Run("in a new cluster", func(t *testing.T) {
+		commands := open(t, "### In a new cluster")
 		// As if the cluster had none of them.
 		remove(t, deployment)
 		remove(t, foo)
@@ -182,8 +188,8 @@ func TestRestoringABackup(t *testing.T) {
 		if after := barOf(t, restored); after.UID == before.UID {
 			t.Error("the Bar of a source that was deleted is still there")
 		}
+		commands.end(t)
 	})
-	commands.end(t)
 }
 
 // remove deletes an object, and waits until it is gone.
