@@ -80,7 +80,7 @@ func prepare(ctx context.Context) (*cluster.OperatorProcess, error) {
 	values["replicaCount"] = 0 // the operator is a process
 	values["barClasses"] = map[string]any{"edge": map[string]any{
 		"provider":                  map[string]any{"type": "Service", "service": map[string]any{"type": "NodePort"}},
-		"releaseGracePeriodSeconds": 3,
+		"releaseGracePeriodSeconds": 20, // longer than an upgrade takes
 	}}
 	entries := map[string]any{}
 	for _, name := range []string{"team-a", "team-c", "team-r", "team-x", "team-y", "team-z"} {
