@@ -105,8 +105,8 @@ func conditions(deployment *appsv1.Deployment, refusal *retry.Refusal) (ready, p
 		ready.Reason, ready.Message = progressing.Reason, progressing.Message
 	case deployment.Spec.Paused && (now.UpdatedReplicas < want || now.Replicas > now.UpdatedReplicas):
 		ready.Reason, ready.Message = v1alpha1.ReasonProgressing,
-			fmt.Sprintf("the Deployment is paused: `kubectl rollout resume deployment/%s` lets it go on; %d of %d Pods run the present spec",
-				deployment.Name, now.UpdatedReplicas, want)
+			fmt.Sprintf("the Deployment is paused: `kubectl rollout resume deployment/%s --namespace %s` lets it go on; %d of %d Pods run the present spec",
+				deployment.Name, deployment.Namespace, now.UpdatedReplicas, want)
 	case now.UpdatedReplicas < want:
 		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d Pods run the present spec", now.UpdatedReplicas, want)
 	case now.Replicas > now.UpdatedReplicas:

@@ -60,7 +60,7 @@ func (f *fence) claim(ctx context.Context, stillOurs func(context.Context) error
 		current := &v1alpha1.Fence{}
 		if err := f.client.Get(ctx, f.key, current); err != nil {
 			if apierrors.IsNotFound(err) {
-				return 0, fmt.Errorf("the Fence %s is missing, and nobody may write without it; `helm upgrade` makes it again: %w", f.key, err)
+				return 0, fmt.Errorf("the Fence %s is missing, and nobody may write without it; an upgrade of the Helm release makes it again: %w", f.key, err)
 			}
 			return 0, fmt.Errorf("read the Fence: %w", err)
 		}

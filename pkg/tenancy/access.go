@@ -31,10 +31,10 @@ type AccessDeniedError struct {
 // Error tells the platform admin what is missing and how to mend it.
 func (e *AccessDeniedError) Error() string {
 	if e.Optional {
-		return fmt.Sprintf("the operator may not %s %s in namespace %s: the ClusterRole controlee-operator-tenant lacks that right; `helm upgrade` makes it right",
+		return fmt.Sprintf("the operator may not %s %s in namespace %s: the ClusterRole controlee-operator-tenant lacks that right; an upgrade of the Helm release makes it right",
 			e.Verb, e.Resource, e.Namespace)
 	}
-	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; `helm upgrade` with the tenant in the values makes both right",
+	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; an upgrade of the Helm release with the tenant in its values makes both right",
 		e.Verb, e.Resource, e.Namespace, RoleBindingName)
 }
 

@@ -13,6 +13,7 @@ client-side dry runs; there they pass.
 {{- include "controlee.validateLeaderElection" . -}}
 {{- include "controlee.validateTenants" . -}}
 {{- include "controlee.validateNamespacesExist" . -}}
+{{- include "controlee.validateTenantsStay" . -}}
 {{- end -}}
 
 {{/*
@@ -24,7 +25,7 @@ Roles, Lease and policies have fixed names: a second release would share or over
 {{- $name := get $annotations "meta.helm.sh/release-name" -}}
 {{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
 {{- if and $name (or (ne $name .Release.Name) (ne $namespace .Release.Namespace)) -}}
-{{- fail (printf "Controlee is installed in this cluster already, as release %q in namespace %q, and one cluster holds one release: change that one (helm upgrade %s --namespace %s), or uninstall it first" $name $namespace $name $namespace) -}}
+{{- fail (printf "Controlee is installed in this cluster already, as release %q in namespace %q, and one cluster holds one release: change that one (helm upgrade %s CHART --namespace %s --values YOUR-VALUES.yaml), or uninstall it first (helm uninstall %s --namespace %s)" $name $namespace $name $namespace $name $namespace) -}}
 {{- end -}}
 {{- end -}}
 

@@ -15,11 +15,21 @@ import (
 // BuildOperator builds cmd/controlee of a checkout to a file. What is built is kept in the user's cache folder, so that
 // the next process links only what has changed since.
 func BuildOperator(ctx context.Context, root, output string) error {
+	return build(ctx, root, "controlee", "./cmd/controlee", output)
+}
+
+// BuildHelm builds Helm's command line, of the module that the chart's checks use, in the same manner.
+func BuildHelm(ctx context.Context, root, output string) error {
+	return build(ctx, filepath.Join(root, "tools", "helm"), "helm", "helm.sh/helm/v3/cmd/helm", output)
+}
+
+// build builds a package of the module in a folder.
+func build(ctx context.Context, module, name, program, output string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(cache, "controlee", "operator", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:12])
+	dir := filepath.Join(cache, "controlee", "operator", fmt.Sprintf("%x", sha256.Sum256([]byte(module)))[:12])
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a program, nothing secret
 		return err
 	}
@@ -28,14 +38,14 @@ func BuildOperator(ctx context.Context, root, output string) error {
 		return err
 	}
 	defer unlock()
-	built := filepath.Join(dir, "controlee")
+	built := filepath.Join(dir, name)
 	// The state of the checkout in the program would have it linked again at each commit.
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", built, "./cmd/controlee") //nolint:gosec // G204: all but the folder is fixed
-	cmd.Dir = root
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", built, program) //nolint:gosec // G204: the callers are above
+	cmd.Dir = module
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command then removes what it was at
 	cmd.WaitDelay = 10 * time.Second
 	if message, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the operator: %w\n%s", err, message)
+		return fmt.Errorf("build %s: %w\n%s", name, err, message)
 	}
 	// The go command makes a new file when it links, so a link to the old one keeps what it is.
 	if err := os.Link(built, output); err == nil {

@@ -49,6 +49,22 @@ is one of them can ask for any ServiceAccount's token as well.
 {{- end -}}
 
 {{/*
+Admits an update that leaves the object as it is, by whomever: a migration of the storage version and the rotation of an encryption key
+write each object unchanged. The managed fields have to be the same too, since applying the present value of a field makes its author
+an owner of that field and changes nothing else. Only what the API server sets for each request may differ.
+*/}}
+{{- define "controlee.lockChanges" -}}
+- name: changes-something
+  expression: >-
+    request.operation != 'UPDATE'
+    || !dyn(object).all(key, key == 'metadata' || key in dyn(oldObject) && dyn(object)[key] == dyn(oldObject)[key])
+    || !dyn(oldObject).all(key, key in dyn(object))
+    || !dyn(object.metadata).all(key, key in ['resourceVersion', 'generation']
+    || key in dyn(oldObject.metadata) && dyn(object.metadata)[key] == dyn(oldObject.metadata)[key])
+    || !dyn(oldObject.metadata).all(key, key in ['resourceVersion', 'generation'] || key in dyn(object.metadata))
+{{- end -}}
+
+{{/*
 What the fence is about: each resource that the operator's rules let it write. Those rules come from files/rbac, so that a right
 that is added is fenced as well. Not fenced: Events, and what leadership itself is made of, the Lease and the Fence's spec.
 

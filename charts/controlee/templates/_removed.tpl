@@ -1,0 +1,107 @@
+{{/*
+What an upgrade takes from the tenants that this release has installed, as JSON:
+
+  tenants: a list, sorted by name, of {tenant, namespaces, removed, leaving, released}. `namespaces` are those that no entry of the
+           values names any more; `removed` says whether the Tenant goes with them. A renamed tenant, whose namespaces are all
+           under another entry, is not in the list.
+  all:     whether no installed tenant keeps a name or a namespace, and one of them at least was not marked as leaving.
+
+Found by `lookup`, so that nothing is known where Helm does not ask the cluster: in `helm template` (which Argo CD runs) and in
+client-side dry runs. A rollback renders no templates at all.
+*/}}
+{{- define "controlee.removedTenants" -}}
+{{- $removed := list -}}
+{{- $stays := 0 -}}
+{{- $active := 0 -}}
+{{- if and .Release.IsUpgrade (.Capabilities.APIVersions.Has "controlee.dev/v1alpha1/Tenant") -}}
+{{- $names := dict -}}
+{{- $served := dict -}}
+{{- range $tenant := .Values.tenants -}}
+{{- $_ := set $names $tenant.name true -}}
+{{- range $tenant.namespaces -}}
+{{- $_ := set $served . true -}}
+{{- end -}}
+{{- end -}}
+{{- $installed := dict -}}
+{{- range (lookup "controlee.dev/v1alpha1" "Tenant" .Release.Namespace "").items -}}
+{{- $annotations := .metadata.annotations | default dict -}}
+{{- $release := printf "%s/%s" (get $annotations "meta.helm.sh/release-namespace") (get $annotations "meta.helm.sh/release-name") -}}
+{{- /* Helm deletes neither what somebody else made nor what it is told to keep. */ -}}
+{{- if and (eq $release (printf "%s/%s" $.Release.Namespace $.Release.Name)) (ne (get $annotations "helm.sh/resource-policy") "keep") -}}
+{{- $_ := set $installed .metadata.name . -}}
+{{- end -}}
+{{- end -}}
+{{- range $name := keys $installed | sortAlpha -}}
+{{- $record := get $installed $name -}}
+{{- $leaving := dig "spec" "leaving" false $record -}}
+{{- if not $leaving -}}
+{{- $active = add1 $active -}}
+{{- end -}}
+{{- $lost := list -}}
+{{- range $record.spec.namespaces -}}
+{{- if not (hasKey $served .) -}}
+{{- $lost = append $lost . -}}
+{{- end -}}
+{{- end -}}
+{{- if or (hasKey $names $name) (lt (len $lost) (len $record.spec.namespaces)) -}}
+{{- $stays = add1 $stays -}}
+{{- end -}}
+{{- if $lost -}}
+{{- $released := false -}}
+{{- range dig "status" "conditions" list $record -}}
+{{- if and $leaving (eq .type "Released") (eq .status "True") -}}
+{{- $released = true -}}
+{{- end -}}
+{{- end -}}
+{{- $removed = append $removed (dict "tenant" $name "namespaces" (sortAlpha $lost) "removed" (not (hasKey $names $name)) "leaving" $leaving "released" $released) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- dict "tenants" $removed "all" (and (eq (int $stays) 0) (gt (int $active) 0)) | toJson -}}
+{{- end -}}
+
+{{/*
+`helm upgrade` without the values file has no tenants, and would remove them all.
+*/}}
+{{- define "controlee.validateTenantsStay" -}}
+{{- $found := include "controlee.removedTenants" . | fromJson -}}
+{{- if and $found.all (not .Values.allowRemovingAllTenants) -}}
+{{- $names := list -}}
+{{- range $found.tenants -}}
+{{- $names = append $names .tenant -}}
+{{- end -}}
+{{- fail (printf "this upgrade would remove every tenant that is installed (%s), and nothing has been changed. If the values file was left out, name it (helm upgrade %s CHART --namespace %s --values YOUR-VALUES.yaml) or keep the values of the release (helm upgrade %s CHART --namespace %s --reset-then-reuse-values). To remove all tenants on purpose, add --set allowRemovingAllTenants=true" (join ", " $names) .Release.Name .Release.Namespace .Release.Name .Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Objects that protect a namespace and are in the cluster although the values of a tenant do not have them any more, as a JSON list of
+{kind, name, namespace}. Helm keeps these objects: the notes say how to delete one on purpose.
+*/}}
+{{- define "controlee.keptProtection" -}}
+{{- $kept := list -}}
+{{- if .Release.IsUpgrade -}}
+{{- range $key, $object := dict
+  "defaultDenyNetworkPolicy" (dict "version" "networking.k8s.io/v1" "kind" "NetworkPolicy" "name" "controlee-default-deny")
+  "limitRange" (dict "version" "v1" "kind" "LimitRange" "name" "controlee-tenant")
+  "resourceQuota" (dict "version" "v1" "kind" "ResourceQuota" "name" "controlee-tenant") -}}
+{{- $off := dict -}}
+{{- range $tenant := $.Values.tenants -}}
+{{- if not (dig "createNamespaces" $key false $tenant) -}}
+{{- range $tenant.namespaces -}}
+{{- $_ := set $off . true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $off -}}
+{{- range (lookup $object.version $object.kind "" "").items -}}
+{{- $annotations := .metadata.annotations | default dict -}}
+{{- if and (eq .metadata.name $object.name) (hasKey $off .metadata.namespace) (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) -}}
+{{- $kept = append $kept (dict "kind" $object.kind "name" $object.name "namespace" .metadata.namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $kept | toJson -}}
+{{- end -}}
