@@ -102,7 +102,8 @@ func (s *sweep) run(ctx context.Context) {
 	for _, bar := range bars {
 		r, known := s.reconcilers[bar.Spec.SourceRef.Kind]
 		if !known { // such as one that a later version of the operator made
-			found.missed(ctx, barKind, s.systemNamespace, fmt.Errorf("the source of Bar %s is of kind %q, which this version of the operator does not know", bar.Name, bar.Spec.SourceRef.Kind))
+			found.missed(ctx, barKind, s.systemNamespace,
+				fmt.Errorf("the source of Bar %s is of kind %q, which this version of the operator does not know", bar.Name, bar.Spec.SourceRef.Kind))
 			continue
 		}
 		found.handle(ctx, barKind, bar,

@@ -34,7 +34,8 @@ func (e *AccessDeniedError) Error() string {
 		return fmt.Sprintf("the operator may not %s %s in namespace %s: the ClusterRole controlee-operator-tenant lacks that right; an upgrade of the Helm release makes it right",
 			e.Verb, e.Resource, e.Namespace)
 	}
-	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; an upgrade of the Helm release with the tenant in its values makes both right",
+	return fmt.Sprintf("the operator may not %s %s in namespace %s: the namespace or its RoleBinding %s is missing; "+
+		"an upgrade of the Helm release with the tenant in its values makes both right",
 		e.Verb, e.Resource, e.Namespace, RoleBindingName)
 }
 

@@ -55,7 +55,8 @@ type TenantList struct {
 // TenantSpec says what belongs to a tenant, and what it may have.
 type TenantSpec struct {
 	// Namespaces of the tenant, 1 to 64. A namespace belongs to one tenant: where two Tenants name it, the one with the older
-	// `metadata.creationTimestamp` has it (in the same second, the one whose name sorts first) and the other says `NamespaceClaimed`. Neither the system namespace nor a `kube-` namespace can belong to a tenant.
+	// `metadata.creationTimestamp` has it (in the same second, the one whose name sorts first), and the other says `NamespaceClaimed`.
+	// Neither the system namespace nor a `kube-` namespace can belong to a tenant.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
