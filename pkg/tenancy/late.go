@@ -75,6 +75,33 @@ func (l *LateKinds) Version(kind schema.GroupKind) (string, error) {
 	return "", fmt.Errorf("nobody asks for kind %s", kind)
 }
 
+// Served asks the API server in which versions it serves a kind, those that nobody knows here included. Without any the kind is not
+// installed, and no object of it exists.
+func (l *LateKinds) Served(kind schema.GroupKind) (versions []string, err error) {
+	_, lists, err := l.discovery.ServerGroupsAndResources()
+	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partly {
+		return nil, err
+	}
+	for gv := range failed {
+		if gv.Group == kind.Group {
+			return nil, err
+		}
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || gv.Group != kind.Group {
+			continue
+		}
+		for i := range list.APIResources {
+			if resource := &list.APIResources[i]; resource.Kind == kind.Kind && !strings.Contains(resource.Name, "/") {
+				versions = append(versions, gv.Version)
+			}
+		}
+	}
+	return versions, nil
+}
+
 // IsLate says whether a kind is one of these.
 func (l *LateKinds) IsLate(kind schema.GroupKind) bool {
 	for _, late := range l.kinds {
