@@ -15,8 +15,11 @@ func refusalOf(err error) (*retry.Refusal, error) {
 	var (
 		refused  *provider.RefusalError
 		notThere *tenancy.NotInstalledError
+		taken    *takenError
 	)
 	switch {
+	case errors.As(err, &taken):
+		return &taken.Refusal, nil
 	case errors.As(err, &refused):
 		return &retry.Refusal{Reason: refused.Reason, Message: refused.Message}, nil
 	case errors.As(err, &notThere):

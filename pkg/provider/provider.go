@@ -40,10 +40,12 @@ type Object struct {
 	Exclusive *Exclusive
 }
 
-// Exclusive is something that only one Bar can have. The first keeps it.
+// Exclusive is a name that only one Bar can have, such as a host name. The Bar whose object uses it first keeps it.
 type Exclusive struct {
 	// Key tells it from all others, whichever provider they are of.
 	Key string
+	// Name is how messages name it, such as "host name web.example.com".
+	Name string
 	// Reason and Message tell a Bar that has to wait for it.
 	Reason, Message string
 }

@@ -94,15 +94,17 @@ func exclusive(settings *v1alpha1.GatewayProviderSpec, host string) *provider.Ex
 	if host != "" {
 		return &provider.Exclusive{
 			Key:     hostnameKey(host),
+			Name:    "host name " + host,
 			Reason:  v1alpha1.ReasonHostnameTaken,
-			Message: fmt.Sprintf("the host name %s belongs to another load balancer, which had it first: rename this object, or wait until it is free", host),
+			Message: fmt.Sprintf("the host name %s belongs to another load balancer or route, which had it first: rename this object, or wait until it is free", host),
 		}
 	}
 	parent := settings.ParentRef
 	return &provider.Exclusive{
 		Key:     listenerKey(parent),
+		Name:    parentName(parent),
 		Reason:  v1alpha1.ReasonListenerTaken,
-		Message: fmt.Sprintf("%s carries one route and belongs to another load balancer, which had it first: choose another class, or wait until it is free", parentName(parent)),
+		Message: fmt.Sprintf("%s carries one route and belongs to another load balancer or route, which had it first: choose another class, or wait until it is free", parentName(parent)),
 	}
 }
 
