@@ -3,7 +3,6 @@ package claim
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,31 +138,18 @@ func (r *Reconciler) tenantOf(ctx context.Context, tenants client.Reader, name, 
 	return tenant, nil
 }
 
-// abandon releases the Bar of a source in a namespace that is not served, if that is to stay so.
+// abandon releases the Bar of a source in a namespace that is gone. As long as the namespace may be there, what was made in it may
+// serve, so the Bar is kept: whoever has no rights in a namespace cannot take anything away there.
 func (r *Reconciler) abandon(ctx context.Context, bar *v1alpha1.Bar) (reconcile.Result, error) {
 	if bar == nil || bar.Spec.Release {
 		return reconcile.Result{}, nil
 	}
-	abandoned, again, err := r.abandoned(ctx, bar.Spec.SourceRef.Namespace)
-	if err != nil || !abandoned {
-		return reconcile.Result{RequeueAfter: again}, err
+	gone, err := tenancy.IsGone(ctx, r.direct, bar.Spec.SourceRef.Namespace, bar.CreationTimestamp)
+	if err != nil || !gone {
+		return reconcile.Result{}, err // the Bar controller looks again, and writes the Bar when the namespace is gone
 	}
 	_, err = r.release(ctx, bar)
 	return reconcile.Result{}, err
-}
-
-// abandoned says what becomes of the Bars of a namespace that is not served, see fateOf. Yes is the API server's answer and not a cache's.
-func (r *Reconciler) abandoned(ctx context.Context, namespace string) (abandoned bool, again time.Duration, err error) {
-	for _, reader := range []client.Reader{r.cached, r.direct} {
-		tenants := &v1alpha1.TenantList{}
-		if err := reader.List(ctx, tenants, client.InNamespace(r.systemNamespace)); err != nil {
-			return false, 0, err
-		}
-		if abandoned, again = fateOf(namespace, tenants.Items, r.systemNamespace, r.namespaces.States, time.Now()); !abandoned {
-			return false, again, nil
-		}
-	}
-	return true, 0, nil
 }
 
 // again are the refusals that pass without an event for the source. Room in a limit is one; it is looked for now and then all the same.

@@ -158,13 +158,12 @@ func (s *sweep) bars(ctx context.Context) (bars []*v1alpha1.Bar) {
 	return bars
 }
 
-// hasNoSource says whether the source of a Bar is gone or going, or its namespace is no longer served. What a cache says is confirmed live.
+// hasNoSource says whether the source of a Bar is gone or going, or its namespace is gone. What a cache says is confirmed live.
 func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, error) {
 	ref := bar.Spec.SourceRef
 	namespace, served := r.namespaces.Lookup(ref.Namespace)
 	if !served {
-		abandoned, _, err := r.abandoned(ctx, ref.Namespace)
-		return abandoned, err
+		return tenancy.IsGone(ctx, r.direct, ref.Namespace, bar.CreationTimestamp)
 	}
 	for _, reader := range []client.Reader{namespace, r.direct} {
 		source, err := r.kind.read(ctx, reader, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
