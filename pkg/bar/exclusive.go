@@ -147,6 +147,16 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 	return nil
 }
 
+// forgetCache drops the references to the cache of a namespace, which is never used again once the namespace is lost.
+func (r *Reconciler) forgetCache(namespace string) {
+	r.read.Range(func(place, _ any) bool {
+		if of, ok := place.(cachedKind); ok && of.namespace == namespace {
+			r.read.Delete(place)
+		}
+		return true
+	})
+}
+
 // cachedKind is a kind in the cache of a namespace.
 type cachedKind struct {
 	namespace string

@@ -57,7 +57,7 @@ func TestLeaderWithACacheThatIsBehind(t *testing.T) {
 	expect(t, claimant, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
 }
 
-// A route that no Bar made has its host name, too. The tenant whose route it is is told its name, others are not.
+// A route that no Bar made has its host name, too. The tenant that has the route is told its name, others are not.
 func TestHostnameOfAForeignRoute(t *testing.T) {
 	newNamespace(t, "by-hand")
 	foreign := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

@@ -20,10 +20,10 @@ func widgets(firstServed bool) string {
 	if firstServed {
 		served = "true"
 	}
-	schema := "schema: {openAPIV3Schema: {type: object}}"
+	anything := "schema: {openAPIV3Schema: {type: object}}"
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.test.controlee.dev}\n" +
 		"spec: {group: test.controlee.dev, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [" +
-		"{name: v1alpha1, served: " + served + ", storage: false, " + schema + "}, {name: v1, served: true, storage: true, " + schema + "}]}\n"
+		"{name: v1alpha1, served: " + served + ", storage: false, " + anything + "}, {name: v1, served: true, storage: true, " + anything + "}]}\n"
 }
 
 // An object is gone when the API server says so of the object. That a version of its kind is gone says nothing of it; that its

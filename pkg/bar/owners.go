@@ -175,19 +175,6 @@ func (o *owners) age(h hold) time.Time {
 func (o *owners) sawBar(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.saw(bar)
-}
-
-// wrote takes over the status that this process has just written. A name that was granted and that the status does not record
-// is free again.
-func (o *owners) wrote(bar *v1alpha1.Bar) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.saw(bar)
-	o.dropGrants(bar.Name)
-}
-
-func (o *owners) saw(bar *v1alpha1.Bar) {
 	before, known := o.records[bar.Name]
 	if order, err := resourceversion.CompareResourceVersion(bar.ResourceVersion, before.resourceVersion); known && err == nil && order <= 0 {
 		return
@@ -208,6 +195,14 @@ func (o *owners) saw(bar *v1alpha1.Bar) {
 			o.unhold(key, bar.Name)
 		}
 	}
+}
+
+// wrote takes note that this process has just written all that a Bar records. A name that was granted and that the status does
+// not record is free again.
+func (o *owners) wrote(bar *v1alpha1.Bar) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dropGrants(bar.Name)
 }
 
 // heldBy returns the exclusive names that a Bar's status records.

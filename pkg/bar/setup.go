@@ -105,6 +105,7 @@ func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Regis
 		source.Func(func(ctx context.Context, queue tenancy.Queue) error {
 			r.owners.wakeThrough(queue)
 			registry.NotifyLoss(func(namespace string) {
+				r.forgetCache(namespace)
 				r.owners.wakeFor(namespace)
 				for _, request := range bars.find(ctx, client.MatchingFields{byNamespace: namespace}) {
 					queue.Add(request)

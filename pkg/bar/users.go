@@ -61,7 +61,7 @@ func (u *users) others(name string, bar *v1alpha1.Bar) (others []user) {
 }
 
 // set replaces what is known of an object, and returns the names that it no longer uses.
-func (u *users) set(object user) (freed []string) { //nolint:gocritic // it is stored
+func (u *users) set(object user) (freed []string) {
 	freed = slices.DeleteFunc(slices.Clone(u.remove(object.targetKey)), func(name string) bool { return slices.Contains(object.names, name) })
 	if len(object.names) == 0 {
 		return freed

@@ -62,6 +62,7 @@ func (w *work) write(ctx context.Context) error {
 		return err
 	}
 	w.next = *w.bar.Status.DeepCopy()
+	w.owners.wrote(w.bar)
 	return nil
 }
 
@@ -75,7 +76,7 @@ func (w *work) writeStatus(ctx context.Context, status v1alpha1.BarStatus) error
 	}
 	w.announce(w.bar, changed)
 	w.bar, w.fresh = changed, true
-	w.owners.wrote(w.bar)
+	w.owners.sawBar(w.bar)
 	return nil
 }
 

@@ -149,13 +149,14 @@ func (r *Registry) assign(tenants map[string]string) (ended []string, watch []fu
 		r.assigned, r.losses.first = true, r.losses.now()
 	}
 	for name, e := range r.engagements {
-		if tenants[name] != e.tenant {
-			e.namespace, e.attach = nil, nil
-			e.end()
-			delete(r.engagements, name)
-			r.losses.begin(name)
-			ended = append(ended, name)
+		if tenants[name] == e.tenant {
+			continue
 		}
+		e.namespace, e.attach = nil, nil
+		e.end()
+		delete(r.engagements, name)
+		r.losses.begin(name)
+		ended = append(ended, name)
 	}
 	for name, tenant := range tenants {
 		if _, ok := r.engagements[name]; ok {

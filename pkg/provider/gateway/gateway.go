@@ -101,10 +101,11 @@ func exclusive(settings *v1alpha1.GatewayProviderSpec, host string) *provider.Ex
 	}
 	parent := settings.ParentRef
 	return &provider.Exclusive{
-		Key:     listenerKey(parent),
-		Name:    parentName(parent),
-		Reason:  v1alpha1.ReasonListenerTaken,
-		Message: fmt.Sprintf("%s carries one route and belongs to another load balancer or route, which had it first: choose another class, or wait until it is free", parentName(parent)),
+		Key:    listenerKey(parent),
+		Name:   parentName(parent),
+		Reason: v1alpha1.ReasonListenerTaken,
+		Message: fmt.Sprintf("%s carries one route and belongs to another load balancer or route, which had it first: choose another class, or wait until it is free",
+			parentName(parent)),
 	}
 }
 

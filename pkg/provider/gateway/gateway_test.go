@@ -165,7 +165,7 @@ func TestObserve(t *testing.T) {
 		"Replaced": {
 			"The entry of the controller that served the Gateway before says nothing of the present one.",
 			parent(no) + by("old.example.com/gateway", yes), v1alpha1.ReasonRouteNotAccepted,
-			"disagree: old.example.com/gateway accepts the route, example.com/gateway does not: NotAllowedByListeners: wrong namespace", false,
+			"disagree about the route at listener https of Gateway infra/public: old.example.com/gateway accepts the route, example.com/gateway does not: NotAllowedByListeners: wrong namespace", false,
 		},
 		"ReplacedInOtherOrder": {
 			"The order of the entries decides nothing.",

@@ -62,17 +62,23 @@ func judge(where string, taken, resolved []verdict) *provider.Observation {
 	accepts := slices.IndexFunc(taken, func(v verdict) bool { return !refuses(v) })
 	switch {
 	case len(taken) == 0:
-		return &provider.Observation{Reason: v1alpha1.ReasonRoutePending, Message: fmt.Sprintf("waiting for the controller of %s to take the route", where)}
+		return missing(v1alpha1.ReasonRoutePending, "waiting for the controller of %s to take the route", where)
 	case refused >= 0 && accepts >= 0:
-		return &provider.Observation{Reason: v1alpha1.ReasonRouteNotAccepted, Message: fmt.Sprintf(
-			"the status of the route has entries of several controllers for %s, and they disagree: %s accepts the route, %s does not: %s: %s; remove the entry of the controller that no longer serves this Gateway",
-			where, taken[accepts].controller, taken[refused].controller, taken[refused].Reason, taken[refused].Message)}
+		return missing(v1alpha1.ReasonRouteNotAccepted,
+			"controllers disagree about the route at %s: %s accepts the route, %s does not: %s: %s; "+
+				"ask your platform admin to remove, from the status of the route, the entry of the one that does not serve this Gateway",
+			where, taken[accepts].controller, taken[refused].controller, taken[refused].Reason, taken[refused].Message)
 	case refused >= 0:
-		return &provider.Observation{Reason: v1alpha1.ReasonRouteNotAccepted, Message: fmt.Sprintf("%s does not take the route: %s: %s", where, taken[refused].Reason, taken[refused].Message)}
+		return missing(v1alpha1.ReasonRouteNotAccepted, "%s does not take the route: %s: %s", where, taken[refused].Reason, taken[refused].Message)
 	case unresolved >= 0:
-		return &provider.Observation{Reason: v1alpha1.ReasonBackendNotResolved, Message: fmt.Sprintf("%s cannot send traffic on: %s: %s", where, resolved[unresolved].Reason, resolved[unresolved].Message)}
+		return missing(v1alpha1.ReasonBackendNotResolved, "%s cannot send traffic on: %s: %s", where, resolved[unresolved].Reason, resolved[unresolved].Message)
 	}
 	return nil
+}
+
+// missing is the observation of a route that does not serve.
+func missing(reason, format string, args ...any) *provider.Observation {
+	return &provider.Observation{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // entriesOf returns the entries for one parent, without those for parents that the route has referenced earlier: their
