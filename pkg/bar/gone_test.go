@@ -8,9 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/provider"
+	"github.com/controlee/controlee/pkg/tenancy"
 	"github.com/controlee/controlee/test/try"
 )
 
@@ -62,9 +65,20 @@ func TestVersionNoLongerServed(t *testing.T) {
 	if !exists(target) || exists(missing) {
 		t.Fatal("with both versions served")
 	}
+	asking, err := discovery.NewDiscoveryClientForConfig(control.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := schema.GroupKind{Group: target.APIGroup, Kind: target.Kind}
+	w.Late = tenancy.NewLateKinds(asking, []tenancy.LateKind{{GroupKind: kind, Versions: []string{"v1alpha1", "v1"}}})
+	if err := w.Late.Ask(); err != nil {
+		t.Fatal(err)
+	}
+	everywhere, wanted := &tenancy.Namespace{Reader: server}, []provider.Object{{Unstructured: widget.DeepCopy()}}
+	w.bar.Spec.SourceRef.Namespace = namespace
 	install(widgets(false))
 	waitUntil(t, func() bool {
-		versions, err := late.Served(schema.GroupKind{Group: "test.controlee.dev", Kind: "Widget"})
+		versions, err := w.Late.Served(kind)
 		return err == nil && len(versions) == 1
 	})
 	if !exists(target) {
@@ -72,6 +86,12 @@ func TestVersionNoLongerServed(t *testing.T) {
 	}
 	if exists(missing) {
 		t.Error("an object that never was")
+	}
+	if _, err := w.read(t.Context(), everywhere, wanted); err == nil {
+		t.Error("an object whose version is no longer served counts as one that is yet to be made")
+	}
+	if parts, err := w.read(t.Context(), everywhere, wanted); err != nil || parts[0].live.GetUID() != widget.GetUID() {
+		t.Errorf("it is not found in the version that is served: %v", err)
 	}
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})

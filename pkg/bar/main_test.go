@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -141,9 +143,28 @@ func (n namespaces) Lookup(name string) (*tenancy.Namespace, bool) {
 	return &tenancy.Namespace{Name: name, Tenant: "tenant", Reader: server}, true
 }
 
-// Served gives one that stands for all: it reads the objects of every namespace.
+// Served gives one that stands for all.
 func (n namespaces) Served() []*tenancy.Namespace {
-	return []*tenancy.Namespace{{Reader: server}}
+	return []*tenancy.Namespace{{Reader: reachable{server, n}}}
+}
+
+// reachable reads routes of all namespaces that are served.
+type reachable struct {
+	client.Reader
+	namespaces namespaces
+}
+
+func (r reachable) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := r.Reader.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	if routes, ok := list.(*unstructured.UnstructuredList); ok {
+		routes.Items = slices.DeleteFunc(routes.Items, func(route unstructured.Unstructured) bool {
+			_, served := r.namespaces.Lookup(route.GetNamespace())
+			return !served
+		})
+	}
+	return nil
 }
 
 func (n namespaces) LostSince(name string) (time.Time, bool) {

@@ -137,9 +137,13 @@ func (w *work) read(ctx context.Context, namespace *tenancy.Namespace, objects [
 		key := client.ObjectKeyFromObject(parts[i].Object)
 		err = namespace.Get(ctx, key, live)
 		if notCached := (*cache.ErrResourceNotCached)(nil); apierrors.IsNotFound(err) || errors.As(err, &notCached) {
-			err = client.IgnoreNotFound(w.Client.Get(ctx, key, live))
+			err = w.Client.Get(ctx, key, live)
 		}
-		if err != nil {
+		if isVersionMissing(err) {
+			// The cluster has changed since it was asked which kinds it has. That says nothing of the object.
+			return nil, errors.Join(err, w.Late.Ask())
+		}
+		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 		parts[i].live = live
