@@ -32,6 +32,11 @@ func (w *work) announce(before, after *v1alpha1.Bar) {
 	case v1alpha1.PhaseReady:
 	case v1alpha1.PhaseFailed:
 		kind = corev1.EventTypeWarning
+	case v1alpha1.PhaseReleasing:
+		if is.Reason != v1alpha1.ReasonNamespaceLost || was != nil && was.Reason == is.Reason {
+			return
+		}
+		kind = corev1.EventTypeWarning
 	default:
 		return
 	}

@@ -3,13 +3,16 @@ package bar
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -27,8 +30,9 @@ import (
 
 // The API server of all tests of this package, which have it to themselves: no operator runs, the tests call the reconciler.
 var (
-	server client.WithWatch
-	late   *tenancy.LateKinds
+	control *cluster.Cluster
+	server  client.WithWatch
+	late    *tenancy.LateKinds
 )
 
 const system = "controlee-system"
@@ -42,13 +46,14 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	control, err := cluster.Start(ctx, cluster.Options{})
+	var err error
+	control, err = cluster.Start(ctx, cluster.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := 1
-	if err := prepare(ctx, control); err != nil {
+	if err := prepare(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
 		code = m.Run()
@@ -60,7 +65,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-func prepare(ctx context.Context, control *cluster.Cluster) error {
+func prepare(ctx context.Context) error {
 	paths, err := filepath.Glob("../../crds/*.yaml")
 	if err != nil {
 		return err
@@ -127,6 +132,8 @@ func classes() map[string]v1alpha1.BarProvider {
 // namespaces stands for the registry: all namespaces are served but those that it lists as lost or unknown. It reads live.
 type namespaces struct {
 	lost, unknown map[string]bool
+	since         time.Duration // for how long
+	unsynced      error
 }
 
 func (n namespaces) Lookup(name string) (*tenancy.Namespace, bool) {
@@ -136,7 +143,35 @@ func (n namespaces) Lookup(name string) (*tenancy.Namespace, bool) {
 	return &tenancy.Namespace{Name: name, Tenant: "tenant", Reader: server}, true
 }
 
-func (n namespaces) Lost(name string) bool { return n.lost[name] }
+// Served gives one that stands for all.
+func (n namespaces) Served() []*tenancy.Namespace {
+	return []*tenancy.Namespace{{Reader: reachable{server, n}}}
+}
+
+// reachable reads routes of all namespaces that are served.
+type reachable struct {
+	client.Reader
+	namespaces namespaces
+}
+
+func (r reachable) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := r.Reader.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	if routes, ok := list.(*unstructured.UnstructuredList); ok {
+		routes.Items = slices.DeleteFunc(routes.Items, func(route unstructured.Unstructured) bool {
+			_, served := r.namespaces.Lookup(route.GetNamespace())
+			return !served
+		})
+	}
+	return nil
+}
+
+func (n namespaces) LostSince(name string) (time.Time, bool) {
+	return time.Now().Add(-n.since), n.lost[name]
+}
+
+func (n namespaces) Synced(*http.Request) error { return n.unsynced }
 
 func (namespaces) Suspect(string) {}
 

@@ -2,6 +2,11 @@ package bar
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -19,8 +24,12 @@ import (
 type Namespaces interface {
 	// Lookup gives a namespace that is served now.
 	Lookup(name string) (*tenancy.Namespace, bool)
-	// Lost says whether the operator has no business in a namespace any more.
-	Lost(name string) bool
+	// Served returns all namespaces that are served now.
+	Served() []*tenancy.Namespace
+	// LostSince returns since when a namespace is lost, and false while it is not, or that is not known yet.
+	LostSince(name string) (time.Time, bool)
+	// Synced returns an error until the caches of all namespaces that can be served were filled once.
+	Synced(request *http.Request) error
 	// Suspect has the operator's access to a namespace checked again.
 	Suspect(name string)
 }
@@ -34,7 +43,9 @@ type Reconciler struct {
 	Late       *tenancy.LateKinds
 	Providers  provider.Set
 	Recorder   events.EventRecorder
-	holdings   *holdings
+	Now        func() time.Time
+	owners     *owners
+	read       sync.Map // the *tenancy.Namespace by cachedKind whose objects the owners know
 }
 
 // Reconcile brings one Bar up to date.
@@ -42,9 +53,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	bar := &v1alpha1.Bar{}
 	if err := r.Cache.Get(ctx, request.NamespacedName, bar); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.holdings.forget(request.Name)
+			err = r.forgetMissing(ctx, request.NamespacedName)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	if !bar.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil // whoever deleted it did not ask for its release; the sweep finds what it made
@@ -56,7 +67,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := step(ctx)
 	if !w.claimed {
-		r.holdings.leave(bar.Name)
+		r.owners.leave(bar.Name)
+	}
+	if errors.Is(err, errNotSynced) {
+		return reconcile.Result{RequeueAfter: retry.Jitter(untilSynced)}, nil
 	}
 	return retry.Outcome(result, err, func() { r.Namespaces.Suspect(bar.Spec.SourceRef.Namespace) })
 }
@@ -65,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 	namespace, served := w.Namespaces.Lookup(w.bar.Spec.SourceRef.Namespace)
 	if !served {
-		return reconcile.Result{}, nil // it comes back when the namespace is served again
+		return w.wait(ctx)
 	}
 	if w.bar.Status.Phase == "" {
 		w.next = recorded(w.bar)
@@ -73,8 +87,8 @@ func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 	}
-	observation, err := w.provide(ctx, namespace)
-	refusal, err := refusalOf(err)
+	observation, failure := w.provide(ctx, namespace)
+	refusal, err := refusalOf(failure)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -83,6 +97,9 @@ func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 		if err := w.retire(ctx, superseded(w.next.Targets, w.parts, refusal == nil && observation.Ready)); err != nil {
 			return reconcile.Result{}, err
 		}
+	}
+	if err := w.yield(ctx, failure); err != nil {
+		return reconcile.Result{}, err
 	}
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -110,8 +127,8 @@ func (w *work) provide(ctx context.Context, namespace *tenancy.Namespace) (provi
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	w.parts, w.claimed = parts, true
-	if err := w.holdings.claim(ctx, w.bar, parts); err != nil {
+	w.parts = parts
+	if err := w.acquire(ctx); err != nil {
 		return provider.Observation{}, err
 	}
 	if err := w.plan(ctx, class); err != nil {
@@ -131,19 +148,41 @@ func (w *work) provide(ctx context.Context, namespace *tenancy.Namespace) (provi
 	return chosen.Observe(w.bar, class, live), nil
 }
 
+// yield retires the objects that use a name which another Bar has had for longer, even if they have served.
+func (w *work) yield(ctx context.Context, failure error) error {
+	var taken *takenError
+	if !errors.As(failure, &taken) || !taken.lost {
+		return nil
+	}
+	return w.retire(ctx, slices.DeleteFunc(slices.Clone(w.next.Targets), func(target v1alpha1.BarTarget) bool {
+		return target.Holds != taken.name || target.State == v1alpha1.TargetDeleting
+	}))
+}
+
+// wait keeps a Bar whose namespace is not served as it is, until the namespace is served again or gone.
+func (w *work) wait(ctx context.Context) (reconcile.Result, error) {
+	gone, result, err := w.outOfReach(ctx)
+	if err != nil || !gone {
+		return result, err
+	}
+	w.next = namespaceGone(w.bar)
+	return reconcile.Result{RequeueAfter: retry.Jitter(untilLookedAgain)}, w.write(ctx)
+}
+
 // release takes everything away and then deletes the Bar.
 func (w *work) release(ctx context.Context) (reconcile.Result, error) {
-	namespace := w.bar.Spec.SourceRef.Namespace
-	if w.bar.Status.Phase != v1alpha1.PhaseReleasing {
-		w.next = releasing(w.bar, w.bar.Status.Targets, nil)
+	targets := w.bar.Status.Targets
+	if _, served := w.Namespaces.Lookup(w.bar.Spec.SourceRef.Namespace); !served && len(targets) > 0 {
+		gone, result, err := w.outOfReach(ctx)
+		if err != nil || !gone {
+			return result, err
+		}
+		targets = nil
 	}
-	if w.Namespaces.Lost(namespace) {
-		// Nothing can be done there. The objects went with the namespace, or are their source's and go with that; should the namespace come
-		// back, the sweep finds them.
-		w.next.Targets = nil
-	} else if _, served := w.Namespaces.Lookup(namespace); !served {
-		return reconcile.Result{RequeueAfter: retry.Jitter(untilServed)}, nil
+	if w.bar.Status.Phase != v1alpha1.PhaseReleasing || isNamespaceLost(w.bar) {
+		w.next = releasing(w.bar, targets, nil)
 	}
+	w.next.Targets = targets
 	if err := w.retire(ctx, everything(w.next.Targets)); err != nil {
 		return reconcile.Result{}, err
 	}

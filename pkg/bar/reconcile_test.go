@@ -282,29 +282,6 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// A Bar that is released while its namespace is lost is deleted, and one whose namespace is not known yet waits.
-func TestReleaseWithoutNamespace(t *testing.T) {
-	namespace := newNamespace(t, "unserved")
-	bar := newBar(t, namespace, "web", "internal")
-	settle(t, newReconciler(server), bar)
-	change(t, bar, released)
-
-	r := newReconciler(server)
-	r.Namespaces = namespaces{unknown: map[string]bool{namespace: true}}
-	result, err := r.Reconcile(t.Context(), requestFor(bar))
-	if err != nil || result.RequeueAfter == 0 || !reload(t, bar) || bar.Status.Phase != v1alpha1.PhaseReady {
-		t.Errorf("not known yet: result %+v, error %v, phase %s", result, err, bar.Status.Phase)
-	}
-	r.Namespaces = namespaces{lost: map[string]bool{namespace: true}}
-	settle(t, r, bar)
-	if reload(t, bar) {
-		t.Errorf("lost: the Bar is left: %+v", bar.Status)
-	}
-	if len(services(t, namespace)) != 1 {
-		t.Error("lost: the operator acted where it has no business")
-	}
-}
-
 // Whoever acts on what a cache still shows makes nothing and deletes nothing.
 func TestStaleCache(t *testing.T) {
 	namespace := newNamespace(t, "stale")

@@ -16,8 +16,11 @@ func refusalOf(err error) (*retry.Refusal, error) {
 		refused  *provider.RefusalError
 		notThere *tenancy.NotInstalledError
 		denied   *tenancy.AccessDeniedError
+		taken    *takenError
 	)
 	switch {
+	case errors.As(err, &taken):
+		return &taken.Refusal, nil
 	case errors.As(err, &refused):
 		return &retry.Refusal{Reason: refused.Reason, Message: refused.Message}, nil
 	case errors.As(err, &notThere):

@@ -2,9 +2,11 @@ package bar
 
 import (
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -87,21 +89,29 @@ func New(namespaces Namespaces, reader client.Reader, options Options) *Reconcil
 		Writer:     apply.Writer{Client: options.Client, FieldManager: FieldManager},
 		Late:       options.Late,
 		Providers:  options.Providers,
-		holdings:   newHoldings(reader, options.SystemNamespace),
+		Now:        time.Now,
+		owners:     newOwners(options.SystemNamespace),
 	}
 }
 
 func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Registry, r *Reconciler, bars *finder) error {
 	sources := []source.Source{
 		// Our own status writes as well: a reconcile may have run before the cache had the last one.
-		source.Kind(objects, &v1alpha1.Bar{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.Bar]{}),
+		source.Kind(objects, &v1alpha1.Bar{}, r.barEvents()),
 		source.Kind(objects, &v1alpha1.BarClass{}, handler.TypedEnqueueRequestsFromMapFunc(bars.ofClass), predicate.TypedGenerationChangedPredicate[*v1alpha1.BarClass]{}),
 		registry.Source(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(bars.ofObject("Service"))),
 		// A source that appears: its namespace has just begun to be served, or has come back.
 		registry.Source(&corev1.Service{}, onCreate(bars.ofSource(v1alpha1.SourceService))),
 		registry.Source(&appsv1.Deployment{}, onCreate(bars.ofSource(v1alpha1.SourceDeployment))),
 		source.Func(func(ctx context.Context, queue tenancy.Queue) error {
-			r.holdings.wakeThrough(queue)
+			r.owners.wakeThrough(queue)
+			registry.NotifyLoss(func(namespace string) {
+				r.forgetCache(namespace)
+				r.owners.wakeFor(namespace)
+				for _, request := range bars.find(ctx, client.MatchingFields{byNamespace: namespace}) {
+					queue.Add(request)
+				}
+			})
 			r.Late.Notify(func() {
 				for _, request := range bars.find(ctx) {
 					queue.Add(request)
@@ -111,7 +121,9 @@ func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Regis
 		}),
 	}
 	for _, kind := range r.Providers.Kinds() {
-		sources = append(sources, registry.LateSource(kind.GroupKind, handler.EnqueueRequestsFromMapFunc(bars.ofObject(kind.Kind))))
+		sources = append(sources,
+			registry.LateSource(kind.GroupKind, r.userEvents()),
+			registry.LateSource(kind.GroupKind, handler.EnqueueRequestsFromMapFunc(bars.ofObject(kind.Kind))))
 	}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {
@@ -119,6 +131,46 @@ func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Regis
 		}
 	}
 	return nil
+}
+
+// barEvents keeps the owners in line with what the Bars record, and has each Bar that changes reconciled.
+func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconcile.Request] {
+	enqueue := func(bar *v1alpha1.Bar, queue tenancy.Queue) {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bar)})
+	}
+	return handler.TypedFuncs[*v1alpha1.Bar, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Bar], queue tenancy.Queue) {
+			r.owners.sawBar(e.Object)
+			enqueue(e.Object, queue)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Bar], queue tenancy.Queue) {
+			r.owners.sawBar(e.ObjectNew)
+			enqueue(e.ObjectNew, queue)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Bar], queue tenancy.Queue) {
+			r.barDeleted(e.Object)
+			enqueue(e.Object, queue)
+		},
+	}
+}
+
+// userEvents keeps the owners in line with the live objects that use exclusive names. It runs in standbys, too.
+func (r *Reconciler) userEvents() handler.EventHandler {
+	saw := func(object client.Object) {
+		if live, ok := object.(*unstructured.Unstructured); ok {
+			r.owners.sawObject(live, r.Providers.Uses(live))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ tenancy.Queue) { saw(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ tenancy.Queue) { saw(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ tenancy.Queue) {
+			if live, ok := e.Object.(*unstructured.Unstructured); ok {
+				gone := userOf(live, nil)
+				r.owners.goneObject(gone.targetKey)
+			}
+		},
+	}
 }
 
 // onCreate passes on only that an object appears.
@@ -140,7 +192,9 @@ type finder struct {
 const (
 	byClass  = "bar-class"
 	bySource = "bar-source"
-	byTarget = "bar-target"
+	// byNamespace is the namespace of the source.
+	byNamespace = "bar-namespace"
+	byTarget    = "bar-target"
 )
 
 func (f *finder) index(indexer client.FieldIndexer) error {
@@ -150,6 +204,7 @@ func (f *finder) index(indexer client.FieldIndexer) error {
 			source := &bar.Spec.SourceRef
 			return []string{place(string(source.Kind), source.Namespace, source.Name)}
 		},
+		byNamespace: func(bar *v1alpha1.Bar) []string { return []string{bar.Spec.SourceRef.Namespace} },
 		byTarget: func(bar *v1alpha1.Bar) (places []string) {
 			for i := range bar.Status.Targets {
 				target := &bar.Status.Targets[i]

@@ -90,8 +90,11 @@ func status(bar *v1alpha1.Bar, phase v1alpha1.BarPhase, targets []v1alpha1.BarTa
 	result.Phase = phase
 	result.Targets = targets
 	ready := metav1.ConditionFalse
-	if phase == v1alpha1.PhaseReady {
+	switch {
+	case phase == v1alpha1.PhaseReady:
 		ready = metav1.ConditionTrue
+	case reason == v1alpha1.ReasonNamespaceLost:
+		ready = metav1.ConditionUnknown // nobody can see it
 	}
 	meta.SetStatusCondition(&result.Conditions, metav1.Condition{
 		Type: v1alpha1.BarReady, Status: ready, Reason: reason, Message: message.Shorten(text, message.MaxCondition), ObservedGeneration: bar.Generation,

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +22,7 @@ import (
 )
 
 const (
-	// untilServed is how long a released Bar waits while it is not known whether its namespace can be served.
+	// untilServed is how long a Bar waits while it is not known whether its namespace can be served.
 	untilServed = 2 * time.Second
 	// untilGone is how long an object that is being deleted may take before it is looked at again, should its last event have been missed.
 	untilGone = time.Minute
@@ -39,7 +38,7 @@ type work struct {
 	next    v1alpha1.BarStatus // what the status is to become
 	parts   []part             // what the provider wants; nil while that is not known
 	fresh   bool               // whether bar was written or read live in this reconcile
-	claimed bool               // whether it was asked whether the Bar may have what only one can have
+	claimed bool               // whether the Bar has claimed the exclusive names that it needs
 }
 
 func newWork(r *Reconciler, bar *v1alpha1.Bar) *work {
@@ -63,7 +62,7 @@ func (w *work) write(ctx context.Context) error {
 		return err
 	}
 	w.next = *w.bar.Status.DeepCopy()
-	w.holdings.settle(w.bar)
+	w.owners.wrote(w.bar)
 	return nil
 }
 
@@ -77,6 +76,7 @@ func (w *work) writeStatus(ctx context.Context, status v1alpha1.BarStatus) error
 	}
 	w.announce(w.bar, changed)
 	w.bar, w.fresh = changed, true
+	w.owners.sawBar(w.bar)
 	return nil
 }
 
@@ -140,9 +140,13 @@ func (w *work) read(ctx context.Context, namespace *tenancy.Namespace, objects [
 		key := client.ObjectKeyFromObject(parts[i].Object)
 		err = namespace.Get(ctx, key, live)
 		if notCached := (*cache.ErrResourceNotCached)(nil); apierrors.IsNotFound(err) || errors.As(err, &notCached) {
-			err = client.IgnoreNotFound(w.Client.Get(ctx, key, live))
+			err = w.Client.Get(ctx, key, live)
 		}
-		if err != nil {
+		if isVersionMissing(err) {
+			// The cluster has changed since it was asked which kinds it has. That says nothing of the object.
+			return nil, errors.Join(err, w.Late.Ask(ctx))
+		}
+		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 		parts[i].live = live
@@ -265,20 +269,6 @@ func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (*m
 	return live, err
 }
 
-// readTarget reads an object live; nil if there is none, or no longer a kind of its name.
-func (w *work) readTarget(ctx context.Context, target *v1alpha1.BarTarget) (*metav1.PartialObjectMetadata, error) {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(schema.GroupVersionKind{Group: target.APIGroup, Version: target.Version, Kind: target.Kind})
-	err := w.Client.Get(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, object)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return object, nil
-}
-
 // deleteBar deletes the Bar itself, exactly as it was last written.
 func (w *work) deleteBar(ctx context.Context) error {
 	if err := w.confirm(ctx); err != nil {
@@ -289,7 +279,7 @@ func (w *work) deleteBar(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	w.holdings.forget(w.bar.Name)
+	w.owners.deleted(w.bar)
 	return nil
 }
 

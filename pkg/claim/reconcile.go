@@ -22,8 +22,8 @@ type Namespaces interface {
 	Lookup(name string) (*tenancy.Namespace, bool)
 	// Served gives all namespaces that are served now.
 	Served() []*tenancy.Namespace
-	// Lost says whether the operator has no business in a namespace any more, or no access to it.
-	Lost(name string) bool
+	// LostSince returns since when the operator has had no business in a namespace, or no access to it; false while it has both.
+	LostSince(name string) (time.Time, bool)
 	// Suspect has the operator's access to a namespace checked again.
 	Suspect(name string)
 }

@@ -188,7 +188,7 @@ func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, 
 	ref := bar.Spec.SourceRef
 	namespace, served := r.namespaces.Lookup(ref.Namespace)
 	if !served {
-		if !r.namespaces.Lost(ref.Namespace) {
+		if _, lost := r.namespaces.LostSince(ref.Namespace); !lost {
 			return false, nil
 		}
 		return tenancy.IsGone(ctx, r.direct, ref.Namespace, bar.CreationTimestamp)

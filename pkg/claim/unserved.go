@@ -24,7 +24,8 @@ func (r *Reconciler) unserved(ctx context.Context, bar *v1alpha1.Bar) (reconcile
 	if bar == nil || bar.Spec.Release {
 		return reconcile.Result{}, nil
 	}
-	if namespace := bar.Spec.SourceRef.Namespace; r.namespaces.Lost(namespace) {
+	namespace := bar.Spec.SourceRef.Namespace
+	if _, lost := r.namespaces.LostSince(namespace); lost {
 		gone, err := tenancy.IsGone(ctx, r.direct, namespace, bar.CreationTimestamp)
 		if err != nil {
 			return reconcile.Result{}, err

@@ -24,6 +24,8 @@ type Provider interface {
 	Desired(bar *v1alpha1.Bar, class *v1alpha1.BarClass) ([]Object, error)
 	// Observe judges the live objects, which stand in the order of Desired and all exist.
 	Observe(bar *v1alpha1.Bar, class *v1alpha1.BarClass, live []client.Object) Observation
+	// Uses returns the keys of the exclusive names that an object of one of Kinds uses, whoever made the object.
+	Uses(object *unstructured.Unstructured) []string
 }
 
 // Object is an object that a Bar needs.
@@ -38,10 +40,12 @@ type Object struct {
 	Exclusive *Exclusive
 }
 
-// Exclusive is something that only one Bar can have. The first keeps it.
+// Exclusive is a name that only one Bar can have, such as a host name. The Bar whose object uses it first keeps it.
 type Exclusive struct {
 	// Key tells it from all others, whichever provider they are of.
 	Key string
+	// Name is how messages name it, such as "host name web.example.com".
+	Name string
 	// Reason and Message tell a Bar that has to wait for it.
 	Reason, Message string
 }
@@ -88,6 +92,14 @@ func (s Set) Kinds() (kinds []tenancy.LateKind) {
 		kinds = append(kinds, p.Kinds()...)
 	}
 	return kinds
+}
+
+// Uses returns the keys of the exclusive names that an object uses, whoever made it.
+func (s Set) Uses(object *unstructured.Unstructured) (keys []string) {
+	for _, p := range s {
+		keys = append(keys, p.Uses(object)...)
+	}
+	return keys
 }
 
 // Name names an object of a Bar: by the source and the class, and by the settings whose change takes a new object.

@@ -98,6 +98,32 @@ func (l *LateKinds) Version(kind schema.GroupKind) (string, error) {
 	return "", fmt.Errorf("nobody asks for kind %s", kind)
 }
 
+// Served asks the API server in which versions it serves a kind, those that nobody knows here included. Without any the kind is not
+// installed, and no object of it exists.
+func (l *LateKinds) Served(ctx context.Context, kind schema.GroupKind) (versions []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	groups, err := l.discovery.ServerGroupsWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range groups.Groups {
+		if groups.Groups[i].Name != kind.Group {
+			continue
+		}
+		for _, version := range groups.Groups[i].Versions {
+			kinds, err := l.kindsIn(ctx, kind.WithVersion(version.Version).GroupVersion())
+			if err != nil {
+				return nil, err
+			}
+			if kinds[kind.Kind] {
+				versions = append(versions, version.Version)
+			}
+		}
+	}
+	return versions, nil
+}
+
 // IsLate says whether a kind is one of these.
 func (l *LateKinds) IsLate(kind schema.GroupKind) bool {
 	for _, late := range l.kinds {

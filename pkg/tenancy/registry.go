@@ -77,6 +77,7 @@ type Registry struct {
 	engagements   map[string]*engagement
 	subscriptions []*subscription
 	onChange      []func(tenant string)
+	losses        losses
 }
 
 // NewRegistry makes a Registry that serves nothing yet.
@@ -85,6 +86,7 @@ func NewRegistry(options Options) *Registry {
 		options:     options,
 		access:      &access{options: options},
 		engagements: map[string]*engagement{},
+		losses:      newLosses(),
 	}
 }
 
@@ -140,18 +142,6 @@ func (r *Registry) Suspect(name string) {
 	}
 }
 
-// Lost says whether the operator has no business in a namespace any more: it belongs to no Tenant, or the operator may not act there.
-// While that is not known yet, it is not lost.
-func (r *Registry) Lost(name string) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	e, ok := r.engagements[name]
-	if !ok {
-		return r.assigned
-	}
-	return e.state.State == v1alpha1.NamespaceRefused
-}
-
 // followLate has every engagement look again at which late kinds there are.
 func (r *Registry) followLate() {
 	r.mu.RLock()
@@ -163,19 +153,35 @@ func (r *Registry) followLate() {
 
 // Assign starts to serve the namespaces that are new in the assignment, and stops to serve those that left it.
 func (r *Registry) Assign(assignment Assignment) {
+	ended, watch := r.assign(assignment)
+	for _, name := range ended {
+		for _, f := range watch {
+			f(name)
+		}
+	}
+}
+
+// assign returns the namespaces whose engagements have ended, and who is to be notified of them.
+func (r *Registry) assign(assignment Assignment) (ended []string, watch []func(string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tenants := assignment.Tenants
-	r.assigned, r.contested = true, 0
+	r.contested = 0
 	for _, refused := range assignment.Refused {
 		r.contested += len(refused)
 	}
+	if !r.assigned {
+		r.assigned, r.losses.first = true, r.losses.now()
+	}
 	for name, e := range r.engagements {
-		if tenants[name] != e.tenant {
-			e.namespace, e.attach = nil, nil
-			e.end()
-			delete(r.engagements, name)
+		if tenants[name] == e.tenant {
+			continue
 		}
+		e.namespace, e.attach = nil, nil
+		e.end()
+		delete(r.engagements, name)
+		r.losses.begin(name)
+		ended = append(ended, name)
 	}
 	for name, tenant := range tenants {
 		if _, ok := r.engagements[name]; ok {
@@ -187,6 +193,7 @@ func (r *Registry) Assign(assignment Assignment) {
 			r.launch(e)
 		}
 	}
+	return ended, r.losses.watch
 }
 
 // launch starts an engagement, which ends with the registry and not with the caller. The caller holds the lock.
@@ -267,11 +274,21 @@ func (r *Registry) set(e *engagement, state State, namespace *Namespace) {
 		e.attach = nil
 	}
 	e.settled = true
-	told := r.onChange
+	switch {
+	case r.engagements[e.name] != e: // it has ended: another one, or none, speaks for the namespace
+	case namespace != nil:
+		r.losses.end(e.name)
+	case state.State == v1alpha1.NamespaceRefused:
+		r.losses.begin(e.name)
+	}
+	told, watch := r.onChange, r.losses.watch
 	r.mu.Unlock()
 	if changed {
 		for _, f := range told {
 			f(e.tenant)
+		}
+		for _, f := range watch {
+			f(e.name)
 		}
 	}
 }

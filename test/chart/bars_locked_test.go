@@ -82,6 +82,34 @@ func TestBarsAreLocked(t *testing.T) {
 		}
 	})
 
+	t.Run("who may delete a Bar lets go of one whose namespace is lost", func(t *testing.T) {
+		ready := func(status, reason string) {
+			t.Helper()
+			condition := map[string]any{"type": "Ready", "status": status, "reason": reason, "message": "", "lastTransitionTime": "2030-01-01T00:00:00Z"}
+			_, err := bars.Patch(t.Context(), "web", types.MergePatchType, merge(t, map[string]any{"status": map[string]any{"conditions": []any{condition}}}), metav1.PatchOptions{}, "status")
+			admitted(t, "the operator's patch of the status", err)
+		}
+		dry := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+		all := metav1.ListOptions{FieldSelector: "metadata.name=web"}
+		root := e.clusterAdmin(t, "root").dynamic.Resource(barGVR).Namespace(systemNamespace)
+		ready("False", "NoSelector")
+		refused(t, "delete of a Bar that failed", root.Delete(t.Context(), "web", dry), barsLocked, "may not write Bars, whatever its rights")
+		ready("Unknown", "NamespaceLost")
+		admitted(t, "delete of a lost Bar", root.Delete(t.Context(), "web", dry))
+		admitted(t, "delete of all lost Bars", root.DeleteCollection(t.Context(), dry, all))
+		_, err := root.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec": {"className": "edge"}}`), metav1.PatchOptions{})
+		refused(t, "patch of a lost Bar", err, barsLocked, "may not write Bars, whatever its rights")
+		_, err = root.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"status": {"conditions": []}}`), metav1.PatchOptions{}, "status")
+		refused(t, "patch of the status of a lost Bar", err, barsLocked, "may not write Bars, whatever its rights")
+		err = newClient(t, e.user(t, "alice")).dynamic.Resource(barGVR).Namespace(systemNamespace).Delete(t.Context(), "web", dry)
+		if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+			t.Errorf("delete without the right: got %v, want Forbidden by RBAC", err)
+		}
+		ready("True", "Provisioned")
+		refused(t, "delete of a healthy Bar", root.Delete(t.Context(), "web", dry), barsLocked, "may not write Bars, whatever its rights")
+		refused(t, "delete of all Bars", root.DeleteCollection(t.Context(), dry, all), barsLocked, "may not write Bars, whatever its rights")
+	})
+
 	t.Run("broken glass", func(t *testing.T) {
 		broken := chart
 		broken.Values = with(chart.Values, map[string]any{"lock": map[string]any{"breakGlassGroups": []any{`a "quoted" \ group`, "firefighters"}}})

@@ -78,7 +78,7 @@ func TestTenantWithKubectl(t *testing.T) {
 	}
 }
 
-// Outside of its places the operator has nothing but what every account has, BarClasses to read and to report on, and clients of its metrics to ask about.
+// Outside of its places the operator has nothing but what every account has, BarClasses to read and to report on, Namespaces to look for by name, and clients of its metrics to ask about.
 func TestOperatorCanDoNothingElsewhere(t *testing.T) {
 	config, err := shared.PodTokenConfig(t.Context(), systemNamespace, serviceAccount, "controlee-0")
 	if err != nil {
@@ -89,6 +89,7 @@ func TestOperatorCanDoNothingElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	allowed := map[string]string{
+		"namespaces":                                    "[get]", // whether one that was lost is gone
 		"barclasses.controlee.dev":                      "[list watch]",
 		"barclasses.controlee.dev/status":               "[patch]",
 		"tokenreviews.authentication.k8s.io":            "[create]",

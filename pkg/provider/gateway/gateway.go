@@ -93,16 +93,19 @@ func route(bar *v1alpha1.Bar, class *v1alpha1.BarClass, host, backend string, po
 func exclusive(settings *v1alpha1.GatewayProviderSpec, host string) *provider.Exclusive {
 	if host != "" {
 		return &provider.Exclusive{
-			Key:     "hostname/" + host,
+			Key:     hostnameKey(host),
+			Name:    "host name " + host,
 			Reason:  v1alpha1.ReasonHostnameTaken,
-			Message: fmt.Sprintf("the host name %s belongs to another load balancer, which had it first: rename this object, or wait until it is free", host),
+			Message: fmt.Sprintf("the host name %s belongs to another load balancer or route, which had it first: rename this object, or wait until it is free", host),
 		}
 	}
 	parent := settings.ParentRef
 	return &provider.Exclusive{
-		Key:     fmt.Sprintf("listener/%s/%s/%s", parent.Namespace, parent.Name, parent.SectionName),
-		Reason:  v1alpha1.ReasonListenerTaken,
-		Message: fmt.Sprintf("%s carries one route and belongs to another load balancer, which had it first: choose another class, or wait until it is free", parentName(parent)),
+		Key:    listenerKey(parent),
+		Name:   parentName(parent),
+		Reason: v1alpha1.ReasonListenerTaken,
+		Message: fmt.Sprintf("%s carries one route and belongs to another load balancer or route, which had it first: choose another class, or wait until it is free",
+			parentName(parent)),
 	}
 }
 

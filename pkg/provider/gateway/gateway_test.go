@@ -136,6 +136,13 @@ func TestObserve(t *testing.T) {
 		found = "  - {type: ResolvedRefs, status: 'True', reason: ResolvedRefs, message: '', observedGeneration: 2}\n"
 	)
 	other := strings.ReplaceAll(parent(yes), "name: public", "name: other")
+	by := func(controller, conditions string) string { // another entry
+		_, entry, _ := strings.Cut(parent(conditions), "\n")
+		return strings.Replace(entry, "example.com/gateway", controller, 1)
+	}
+	with := func(more string) string {
+		return strings.Replace(parent(yes), "sectionName: https}", "sectionName: https, "+more+"}", 1)
+	}
 	host := []v1alpha1.BarAddress{{Type: v1alpha1.HostnameAddressType, Value: "web.team-a.example.com"}}
 	cases := map[string]struct {
 		reason string
@@ -152,7 +159,33 @@ func TestObserve(t *testing.T) {
 		"Resolved":     {"Taken, and its backend is known.", parent(yes + found), v1alpha1.ReasonProvisioned, "serves", true},
 		"NotAccepted":  {"The tenant is told what the Gateway says.", parent(no), v1alpha1.ReasonRouteNotAccepted, "NotAllowedByListeners: wrong namespace", false},
 		"NotResolved":  {"Taken, but it leads nowhere.", parent(yes + lost), v1alpha1.ReasonBackendNotResolved, "BackendNotFound: no Service", false},
-		"Malformed":    {"A controller that does not keep to the API harms nobody.", "parents: [{parentRef: 3}, 4]", v1alpha1.ReasonRoutePending, "waiting", false},
+		"OtherPort":    {"An entry for one port of the listener is another reference.", with("port: 8443"), v1alpha1.ReasonRoutePending, "waiting", false},
+		"OtherKind":    {"A route can be attached to a Service of the Gateway's name.", with("group: '', kind: Service"), v1alpha1.ReasonRoutePending, "waiting", false},
+		"Defaults":     {"Group and kind may be written out.", with("group: gateway.networking.k8s.io, kind: Gateway"), v1alpha1.ReasonProvisioned, "serves", true},
+		"Replaced": {
+			"The entry of the controller that served the Gateway before says nothing of the present one.",
+			parent(no) + by("old.example.com/gateway", yes), v1alpha1.ReasonRouteNotAccepted,
+			"disagree about the route at listener https of Gateway infra/public: old.example.com/gateway accepts the route, example.com/gateway does not: NotAllowedByListeners: wrong namespace", false,
+		},
+		"ReplacedInOtherOrder": {
+			"The order of the entries decides nothing.",
+			parent(yes) + by("new.example.com/gateway", no), v1alpha1.ReasonRouteNotAccepted, "example.com/gateway accepts the route, new.example.com/gateway does not", false,
+		},
+		"OldEntryOfAnother": {
+			"An entry of an earlier generation does not count where there is one of the present.",
+			parent(no) + by("old.example.com/gateway", early), v1alpha1.ReasonRouteNotAccepted, "does not take the route: NotAllowedByListeners", false,
+		},
+		"OldRefusalOfAnother": {
+			"Neither does an old refusal.",
+			parent(yes) + by("old.example.com/gateway", strings.ReplaceAll(no, "observedGeneration: 2", "observedGeneration: 1")), v1alpha1.ReasonProvisioned, "serves", true,
+		},
+		"UndatedOfAnother": {
+			"An entry that does not name its generation may be of any.",
+			parent(no) + by("old.example.com/gateway", mute), v1alpha1.ReasonRouteNotAccepted, "does not take the route", false,
+		},
+		"AllAgree":    {"Two controllers serve the Gateway while one replaces the other.", parent(yes) + by("old.example.com/gateway", yes), v1alpha1.ReasonProvisioned, "serves", true},
+		"OneResolves": {"One of both leads nowhere.", parent(yes+lost) + by("old.example.com/gateway", yes+found), v1alpha1.ReasonBackendNotResolved, "BackendNotFound", false},
+		"Malformed":   {"A controller that does not keep to the API harms nobody.", "parents: [{parentRef: 3}, 4]", v1alpha1.ReasonRoutePending, "waiting", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -206,5 +239,54 @@ func TestObserveTCPRoute(t *testing.T) {
 	got := Provider{}.Observe(bar(), tcp, []client.Object{&metav1.PartialObjectMetadata{}, route})
 	if !got.Ready || got.Addresses != nil || !strings.Contains(got.Message, "its address is the Gateway's") {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// The exclusive names of a route are those that its own Bar would take, and those of routes that nobody's Bar made.
+func TestUses(t *testing.T) {
+	cases := map[string]struct {
+		reason, route string
+		want          []string
+	}{
+		"HTTPRoute":  {"Each host name is one.", `{kind: HTTPRoute, spec: {hostnames: [a.example.com, B.example.com]}}`, []string{"hostname/a.example.com", "hostname/b.example.com"}},
+		"TLSRoute":   {"A host name is one whatever the kind of route.", `{kind: TLSRoute, spec: {hostnames: [a.example.com]}}`, []string{"hostname/a.example.com"}},
+		"Wildcard":   {"A route that names the host goes before the wildcard.", `{kind: HTTPRoute, spec: {hostnames: ["*.example.com"]}}`, nil},
+		"NoHostname": {"So it does before a route for all hosts.", `{kind: HTTPRoute, spec: {parentRefs: [{name: public, namespace: infra}]}}`, nil},
+		"TCPRoute": {
+			"A listener is the TCPRoute's alone; the namespace defaults to the route's.",
+			`{kind: TCPRoute, metadata: {namespace: team-a}, spec: {parentRefs: [{name: public, namespace: infra, sectionName: db}, {name: own}, {kind: Service, group: "", name: web}]}}`,
+			[]string{"listener/infra/public/db", "listener/team-a/own/"},
+		},
+		"Malformed":  {"What does not fit is left out.", `{kind: HTTPRoute, spec: {hostnames: 3}}`, nil},
+		"OtherGroup": {"Another group's HTTPRoute is another kind.", `{apiVersion: example.com/v1, kind: HTTPRoute, spec: {hostnames: [a.example.com]}}`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			route := &unstructured.Unstructured{Object: map[string]any{"apiVersion": Group + "/v1"}}
+			if err := yaml.Unmarshal([]byte(tc.route), &route.Object); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, Provider{}.Uses(route)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// What a Bar takes is what its route uses: else its own route would not protect it.
+func TestDesiredUsesWhatItTakes(t *testing.T) {
+	for name, of := range map[string]*v1alpha1.BarClass{
+		"HTTPRoute": class(),
+		"TLSRoute":  class(func(s *v1alpha1.GatewayProviderSpec) { s.RouteKind = v1alpha1.TLSRouteKind }),
+		"TCPRoute":  class(func(s *v1alpha1.GatewayProviderSpec) { s.RouteKind, s.HostnameTemplate = v1alpha1.TCPRouteKind, "" }),
+	} {
+		objects, err := Provider{}.Desired(bar(), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		route := objects[len(objects)-1]
+		if got := (Provider{}).Uses(route.Unstructured); len(got) != 1 || got[0] != route.Exclusive.Key {
+			t.Errorf("%s uses %q and takes %q", name, got, route.Exclusive.Key)
+		}
 	}
 }

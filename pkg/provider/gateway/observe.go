@@ -2,10 +2,11 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -18,14 +19,11 @@ const (
 	resolvedRefs = "ResolvedRefs"
 )
 
-// parentStatus is what a Gateway's controller says of a route, as far as it is read.
+// parentStatus is an entry of a route's status.parents: what one controller says of the route and one of its parents.
 type parentStatus struct {
-	ParentRef struct {
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-		SectionName string `json:"sectionName"`
-	} `json:"parentRef"`
-	Conditions []metav1.Condition `json:"conditions"`
+	ControllerName string             `json:"controllerName"`
+	ParentRef      parentRef          `json:"parentRef"`
+	Conditions     []metav1.Condition `json:"conditions"`
 }
 
 // Observe tells whether the Gateway has taken the route, and can reach what is behind it.
@@ -33,17 +31,11 @@ func (Provider) Observe(bar *v1alpha1.Bar, class *v1alpha1.BarClass, live []clie
 	settings := settingsOf(class)
 	where := parentName(settings.ParentRef)
 	route := live[len(live)-1]
-	conditions := conditionsOf(route, settings.ParentRef)
 
-	taken := latest(conditions, accepted, route.GetGeneration())
-	resolved := latest(conditions, resolvedRefs, route.GetGeneration())
-	switch {
-	case taken == nil:
-		return provider.Observation{Reason: v1alpha1.ReasonRoutePending, Message: fmt.Sprintf("waiting for the controller of %s to take the route", where)}
-	case taken.Status != metav1.ConditionTrue:
-		return provider.Observation{Reason: v1alpha1.ReasonRouteNotAccepted, Message: fmt.Sprintf("%s does not take the route: %s: %s", where, taken.Reason, taken.Message)}
-	case resolved != nil && resolved.Status != metav1.ConditionTrue:
-		return provider.Observation{Reason: v1alpha1.ReasonBackendNotResolved, Message: fmt.Sprintf("%s cannot send traffic on: %s: %s", where, resolved.Reason, resolved.Message)}
+	entries := entriesOf(route, parentOf(settings.ParentRef))
+	taken := current(entries, accepted, route.GetGeneration())
+	if observation := judge(where, taken, current(entries, resolvedRefs, route.GetGeneration())); observation != nil {
+		return *observation
 	}
 	ready := provider.Observation{Ready: true, Reason: v1alpha1.ReasonProvisioned, Message: where + " serves the route"}
 	// The template was checked when the route was made.
@@ -55,47 +47,65 @@ func (Provider) Observe(bar *v1alpha1.Bar, class *v1alpha1.BarClass, live []clie
 	return ready
 }
 
-// conditionsOf gives the conditions that controllers have written for one parent of a route.
-func conditionsOf(route client.Object, parent v1alpha1.GatewayReference) (conditions []metav1.Condition) {
-	object, ok := route.(*unstructured.Unstructured)
-	if !ok {
-		return nil
-	}
-	parents, _, err := unstructured.NestedSlice(object.Object, "status", "parents")
-	if err != nil {
-		return nil // no controller has written it yet, or none that keeps to the API
-	}
-	for _, entry := range parents {
-		content, ok := entry.(map[string]any)
-		if !ok {
-			continue
-		}
-		status := parentStatus{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-			continue // as above
-		}
-		ref := status.ParentRef
-		if ref.Namespace == "" {
-			ref.Namespace = route.GetNamespace()
-		}
-		if ref.Namespace == parent.Namespace && ref.Name == parent.Name && ref.SectionName == parent.SectionName {
-			conditions = append(conditions, status.Conditions...)
-		}
-	}
-	return conditions
+// verdict is one condition of one controller.
+type verdict struct {
+	controller string
+	metav1.Condition
 }
 
-// latest finds a condition that speaks of the present generation, or does not say of which. Where two controllers disagree about one parent, the one that serves it counts.
-func latest(conditions []metav1.Condition, kind string, generation int64) (found *metav1.Condition) {
-	for i := range conditions {
-		condition := &conditions[i]
-		stale := condition.ObservedGeneration != 0 && condition.ObservedGeneration < generation
-		if condition.Type != kind || stale {
-			continue
-		}
-		if found == nil || condition.Status == metav1.ConditionTrue {
-			found = condition
+// judge returns why a route does not serve, nil if it does. All controllers that wrote an entry for the Gateway must accept
+// the route: one Gateway has one controller, and the route's status does not tell it from an earlier one, whose entry stays.
+func judge(where string, taken, resolved []verdict) *provider.Observation {
+	refuses := func(v verdict) bool { return v.Status != metav1.ConditionTrue }
+	refused := slices.IndexFunc(taken, refuses)
+	unresolved := slices.IndexFunc(resolved, refuses)
+	accepts := slices.IndexFunc(taken, func(v verdict) bool { return !refuses(v) })
+	switch {
+	case len(taken) == 0:
+		return missing(v1alpha1.ReasonRoutePending, "waiting for the controller of %s to take the route", where)
+	case refused >= 0 && accepts >= 0:
+		return missing(v1alpha1.ReasonRouteNotAccepted,
+			"controllers disagree about the route at %s: %s accepts the route, %s does not: %s: %s; "+
+				"ask your platform admin to remove, from the status of the route, the entry of the one that does not serve this Gateway",
+			where, taken[accepts].controller, taken[refused].controller, taken[refused].Reason, taken[refused].Message)
+	case refused >= 0:
+		return missing(v1alpha1.ReasonRouteNotAccepted, "%s does not take the route: %s: %s", where, taken[refused].Reason, taken[refused].Message)
+	case unresolved >= 0:
+		return missing(v1alpha1.ReasonBackendNotResolved, "%s cannot send traffic on: %s: %s", where, resolved[unresolved].Reason, resolved[unresolved].Message)
+	}
+	return nil
+}
+
+// missing is the observation of a route that does not serve.
+func missing(reason, format string, args ...any) *provider.Observation {
+	return &provider.Observation{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// entriesOf returns the entries for one parent, without those for parents that the route has referenced earlier: their
+// controllers may be slow to remove them, or be gone.
+func entriesOf(route client.Object, parent parentRef) []parentStatus {
+	return slices.DeleteFunc(decode[parentStatus](route, "status", "parents"), func(entry parentStatus) bool {
+		return entry.ParentRef.withDefaults(route.GetNamespace()) != parent
+	})
+}
+
+// current returns what each controller says with the conditions of a type. Conditions of the route's present generation go
+// before those without a generation, which some controllers leave out. Conditions of an earlier generation do not count.
+func current(entries []parentStatus, kind string, generation int64) []verdict {
+	var present, undated []verdict
+	for i := range entries {
+		condition := meta.FindStatusCondition(entries[i].Conditions, kind)
+		switch {
+		case condition == nil:
+		case condition.ObservedGeneration >= generation && condition.ObservedGeneration != 0:
+			present = append(present, verdict{entries[i].ControllerName, *condition})
+		case condition.ObservedGeneration == 0:
+			undated = append(undated, verdict{entries[i].ControllerName, *condition})
 		}
 	}
-	return found
+	if len(present) == 0 {
+		present = undated
+	}
+	slices.SortStableFunc(present, func(a, b verdict) int { return strings.Compare(a.controller, b.controller) })
+	return present
 }

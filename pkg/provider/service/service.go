@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -25,6 +26,9 @@ func (Provider) Kinds() []tenancy.LateKind { return nil }
 
 // Needs is empty.
 func (Provider) Needs(*v1alpha1.BarClass) []schema.GroupKind { return nil }
+
+// Uses is empty: a Service shares nothing with others.
+func (Provider) Uses(*unstructured.Unstructured) []string { return nil }
 
 // Desired gives the Service.
 func (Provider) Desired(bar *v1alpha1.Bar, class *v1alpha1.BarClass) ([]provider.Object, error) {

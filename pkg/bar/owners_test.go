@@ -10,12 +10,12 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// withQueue gives a reconciler whose holdings wake up through a queue.
+// withQueue gives a reconciler whose owners wake up through a queue.
 func withQueue(t *testing.T) (*Reconciler, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	r := newReconciler(server)
-	r.holdings.wakeThrough(queue)
+	r.owners.wakeThrough(queue)
 	return r, queue
 }
 
