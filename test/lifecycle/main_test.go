@@ -87,7 +87,7 @@ func startReplicas(t *testing.T, generation int) replicas {
 			Namespace: systemNamespace, ServiceAccount: serviceAccount, PodName: fmt.Sprintf("controlee-%d-%d", generation, i),
 			Args: []string{
 				"--orphan-sweep-interval=" + sweepInterval.String(),
-				"--leader-election-lease-duration=3s", "--leader-election-renew-deadline=1500ms", "--leader-election-retry-period=400ms",
+				"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=400ms",
 			},
 		})
 		if err != nil {

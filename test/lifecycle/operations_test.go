@@ -102,12 +102,48 @@ func toggleLeaving(t *testing.T, w *world, g *guard, random *rand.Rand) {
 	}
 }
 
-// deleteBar deletes a Bar as only the break-glass group may. Its source has it made again, with the same objects.
+// deleteBar deletes a Bar as only the break-glass group may. Its source has it made again, with the same objects. In a namespace that is
+// lost, to delete the Bar is to let go of it, so all that is wanted has to be served first.
 func deleteBar(t *testing.T, w *world, _ *guard, random *rand.Rand) {
 	t.Helper()
-	key := barOf(pick(random, w.keys()))
-	bar := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	key := pick(random, w.keys())
+	if w.holderOf(key.Namespace) == "" {
+		return
+	}
+	w.restore(t)
+	w.waitServed(t)
+	deleted := barOf(key)
+	bar := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Namespace: deleted.Namespace, Name: deleted.Name}}
 	must(t, client.IgnoreNotFound(firefighter.Delete(t.Context(), bar)))
+}
+
+// waitServed waits until the leader serves all namespaces of all Tenants. What a leader before it has said may be out of date, so the
+// Tenants have to say so for a while.
+func (w *world) waitServed(t *testing.T) {
+	t.Helper()
+	w.operators.revive(t)
+	waitForLeader(t, w)
+	for _, process := range w.operators {
+		must(t, process.Ready(t.Context()))
+	}
+	since := time.Now()
+	try.Until(t, time.Minute, func(ctx context.Context) error {
+		tenants := &v1alpha1.TenantList{}
+		if err := admin.List(ctx, tenants, client.InNamespace(systemNamespace)); err != nil {
+			return err
+		}
+		for i := range tenants.Items {
+			tenant := &tenants.Items[i]
+			if tenant.Status.ObservedGeneration != tenant.Generation || !meta.IsStatusConditionTrue(tenant.Status.Conditions, v1alpha1.TenantEngaged) {
+				since = time.Now()
+				return fmt.Errorf("Tenant %s: %+v", tenant.Name, tenant.Status)
+			}
+		}
+		if time.Since(since) < 2*time.Second {
+			return fmt.Errorf("all Tenants are served only since %s", since)
+		}
+		return nil
+	})
 }
 
 // letGo does with the Bars of lost namespaces what the admin guide says: first what is left in the namespace is deleted, then the Bar.

@@ -77,7 +77,9 @@ func TestRandomLife(t *testing.T) {
 		t.Logf("%s %s", time.Now().Format("15:04:05.000"), chosen.name)
 		chosen.do(t, w, g, random)
 		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond) // what follows finds the operator in the midst of it
-		report(t, g)
+		if broken, _ := g.found(); len(broken) > 0 {
+			break
+		}
 	}
 	t.Logf("%d operations: %v", total(counts), counts)
 	settleDown(t, w, g)

@@ -22,6 +22,7 @@ const orphanTime = 20 * time.Second
 type guard struct {
 	mu       sync.Mutex
 	expected map[types.UID]client.ObjectKey // objects that must be there, with their sources
+	said     sets.Set[string]               // what does not hold and was noted
 	without  map[types.UID]time.Time        // objects without a Bar, since when
 	excused  sets.Set[string]               // namespaces that nobody can clean up now
 	broken   []string
@@ -29,7 +30,7 @@ type guard struct {
 }
 
 func newGuard() *guard {
-	return &guard{expected: map[types.UID]client.ObjectKey{}, without: map[types.UID]time.Time{}, excused: sets.New[string]()}
+	return &guard{expected: map[types.UID]client.ObjectKey{}, without: map[types.UID]time.Time{}, excused: sets.New[string](), said: sets.New[string]()}
 }
 
 // run looks until the context is done.
@@ -128,7 +129,7 @@ func (g *guard) lookForOrphans(objects map[types.UID]client.Object, bars *v1alph
 		if !known {
 			g.without[uid] = time.Now()
 		} else if time.Since(since) > orphanTime {
-			g.breaks("%s/%s is without a Bar for %s", object.GetNamespace(), object.GetName(), time.Since(since))
+			g.breaks("%s/%s is without a Bar since %s", object.GetNamespace(), object.GetName(), since.Format("15:04:05.000"))
 			delete(g.without, uid)
 		}
 	}
@@ -136,8 +137,10 @@ func (g *guard) lookForOrphans(objects map[types.UID]client.Object, bars *v1alph
 
 // breaks notes what does not hold. The caller holds the lock.
 func (g *guard) breaks(format string, args ...any) {
-	if len(g.broken) < 20 {
-		g.broken = append(g.broken, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if len(g.broken) < 20 && !g.said.Has(text) {
+		g.said.Insert(text)
+		g.broken = append(g.broken, time.Now().Format("15:04:05.000 ")+text)
 	}
 }
 
