@@ -84,8 +84,17 @@ func TestCompleteFooConverges(t *testing.T) {
 	eventually(t, wait, func(ctx context.Context) error {
 		return admin.Get(ctx, client.ObjectKeyFromObject(foo), &appsv1.Deployment{})
 	})
-	waitFor(t, foo, v1alpha1.FooExposed, "False/"+v1alpha1.ReasonBarPending)
 	waitFor(t, foo, v1alpha1.FooProgressing, "True/"+v1alpha1.ReasonProgressing)
+	eventually(t, wait, func(ctx context.Context) error { // none of its Pods starts, so that the state is held back for a moment
+		deployment := &appsv1.Deployment{}
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(foo), deployment); err != nil {
+			return err
+		}
+		if _, _, told := cutState(deployment); !told {
+			return fmt.Errorf("annotations %v", deployment.Annotations)
+		}
+		return nil
+	})
 	time.Sleep(time.Second) // the first rollout's statuses come to rest
 	go func() {             // each touch makes the operator look again
 		for range 5 {
