@@ -202,7 +202,6 @@ func TestProtectionStaysWithTheNamespace(t *testing.T) {
 			if object.GetUID() != uids[gvr] {
 				t.Errorf("%s: %s was made anew", when, gvr.Resource)
 			}
-			t.Log(object.Object["spec"])
 			if hard, found, _ := unstructured.NestedString(object.Object, "spec", "hard", "pods"); found && hard != pods {
 				t.Errorf("%s: the quota is %s Pods, want %s", when, hard, pods)
 			}
