@@ -123,8 +123,8 @@ func TestRemovingAClass(t *testing.T) {
 	})
 	commands.run(t, "helm upgrade")
 	released := &appsv1.Deployment{ObjectMeta: named("team-z", "released")}
-	state(t, released, v1alpha1.ReasonReleasePending)
-	state(t, released, v1alpha1.ReasonClassNotAllowed)
+	state(t, released, v1alpha1.ReasonClassNotAllowed+`: your team may no longer use BarClass "edge": the load balancer will be released at `)
+	state(t, released, v1alpha1.ReasonClassNotAllowed+`: your team may not use BarClass "edge"`)
 	try.Until(t, wait, func(context.Context) error {
 		if users := again(t, "## Removing a class", "kubectl get bars"); strings.Contains(users, "team-z") {
 			return fmt.Errorf("still in use by:\n%s", users)
