@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -191,6 +192,9 @@ func TestClusterRoleMissing(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = again(context.Background()) })
 	kept := mustOwn(route, owner, rival)
+	// The watches go on, so only a write tells that the right is gone.
+	change(t, owner, func(s *corev1.Service) { s.Spec.Ports[0].Port = 8081 })
+	change(t, bystander, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 8081 })
 	waitLost(t, owner, kept)
 	waitLost(t, bystander, kept)
 	if err := again(t.Context()); err != nil {
