@@ -88,8 +88,10 @@ func scrape(t *testing.T, url, token string) int {
 }
 
 // lostNamespaces are those in which tests take the operator's rights away.
-var lostNamespaces = []string{"hostile", "doomed", "late", "leaving", "vanishing", "claim-sweep", "offboarded", "offboarded-too", "ordinary", "optional",
-	"host-owner", "host-claimant"}
+var lostNamespaces = []string{
+	"hostile", "doomed", "late", "leaving", "vanishing", "claim-sweep", "offboarded", "offboarded-too", "ordinary", "optional",
+	"host-owner", "host-claimant",
+}
 
 // What the operator is granted and what it uses are the same, and nothing that it asked was denied, except in the tests that
 // take rights away.
