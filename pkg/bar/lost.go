@@ -89,7 +89,7 @@ func lostMessage(bar *v1alpha1.Bar) string {
 	// The last part is what an admin needs, so a long list of objects must not push it out of the message.
 	what = message.Shorten(what, message.MaxCondition/2)
 	return fmt.Sprintf("the operator cannot see namespace %[1]s: no Tenant names it, or RoleBinding %[2]s or ClusterRole controlee-operator-tenant is missing. "+
-		"Kept, because it may still be there and serve: %[3]s. Either have the namespace served again, with `helm upgrade` and the tenant in the values, "+
+		"Kept, because it may still be there and serve: %[3]s. Either have the namespace served again, by an upgrade of the Helm release with the tenant in its values, "+
 		"or give the load balancer up: delete these objects in namespace %[1]s, then run `kubectl delete bar %[4]s -n %[5]s`",
 		namespace, tenancy.RoleBindingName, what, bar.Name, bar.Namespace)
 }

@@ -72,7 +72,7 @@ func TestLossGrace(t *testing.T) {
 		t.Errorf("the status changes although nothing does: %+v, then %+v", bar.Status, again)
 	}
 	for _, part := range []string{
-		"cannot see namespace loss-grace", "Kept, because it may still be there and serve: Service " + bar.Status.Targets[0].Name, "helm upgrade",
+		"cannot see namespace loss-grace", "Kept, because it may still be there and serve: Service " + bar.Status.Targets[0].Name, "an upgrade of the Helm release",
 		"kubectl delete bar loss-grace-web -n controlee-system",
 	} {
 		if !strings.Contains(ready.Message, part) {

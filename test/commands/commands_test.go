@@ -62,6 +62,7 @@ var run = map[string]string{
 	"kubectl delete services --selector controlee.dev/bar ": "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
 	"kubectl annotate deployments,services --all ":          "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
 	"kubectl delete bars ":                                  "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
+	"kubectl delete bar %[4]s -n %[5]s`":                    "test/integration TestHostnameOfATenantThatGoes",
 	"kubectl delete %s %s ":                                 "test/chart TestProtectionStaysWithTheNamespace",
 }
 

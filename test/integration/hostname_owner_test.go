@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/claim"
+	"github.com/controlee/controlee/test/commands"
 )
 
 // untilLost is more than the 30 seconds after which a Bar says that its namespace is lost.
@@ -130,8 +130,9 @@ func TestHostnameOfATenantThatGoes(t *testing.T) {
 	upgrade(t.Context(), without)
 	bar := waitLost(t, owner, kept)
 	ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
-	if bar.UID != before.UID || !strings.Contains(ready.Message, "kubectl delete bar "+bar.Name+" -n "+systemNamespace) {
-		t.Errorf("Bar %s, before %s: %s", bar.UID, before.UID, ready.Message)
+	letGo := commands.Of(ready.Message)
+	if bar.UID != before.UID || len(letGo) != 1 {
+		t.Fatalf("Bar %s, before %s, names the commands %q: %s", bar.UID, before.UID, letGo, ready.Message)
 	}
 	leader := waitForLeader(t)
 	leader.Kill()
@@ -164,8 +165,8 @@ func TestHostnameOfATenantThatGoes(t *testing.T) {
 		}
 		return nil
 	})
-	if err := admin.Delete(t.Context(), bar); err != nil {
-		t.Fatal(err)
+	if out, stderr, err := shared.Shell(t.Context(), "", t.TempDir(), letGo[0]); err != nil || stderr != "" {
+		t.Fatalf("%s: %v: %s%s", letGo[0], err, out, stderr)
 	}
 	answerRoute(t, waitRoute(t, rival, v1alpha1.HTTPRouteKind), metav1.ConditionTrue, "Accepted", "")
 	waitAddress(t, rival, "pay.apps.example.com")
