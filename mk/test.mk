@@ -28,6 +28,12 @@ test-failover: $(KUBE) ## Measure handovers of the leader, 1,035 with N=100, and
 	@mk/compile 'failover tests' . ./test/failover vet
 	@FAILOVER_N=$(N) go test -vet=off -count=1 -timeout 6h -v -run '$(RUN)' ./test/failover
 
+SPAN ?= 10m
+SEED ?= $(shell date +%s)
+.PHONY: test-lifecycle
+test-lifecycle: $(KUBE) ## Check for SPAN=10m what must hold while tenants come, go, and lose their rights at random; SEED=N repeats a run.
+	@go test -vet=off -count=1 -timeout 6h -v ./test/lifecycle -span=$(SPAN) -seed=$(SEED)
+
 .PHONY: test-image
 test-image: bin/gotestsum ## Test the image, the program that makes it, and the Dockerfile.
 	@mk/compile 'image tests' tools/image ./... vet
