@@ -183,7 +183,7 @@ func (r *Reconciler) sourcesOfClass(ctx context.Context, class *v1alpha1.BarClas
 	return requests
 }
 
-// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in or carry an answer, and those of its Bars, which may be in a
+// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in, in whatever way, or carry an answer, and those of its Bars, which may be in a
 // namespace that is not served any more.
 func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenant) (requests []reconcile.Request) {
 	bars := &v1alpha1.BarList{}
@@ -198,8 +198,8 @@ func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenan
 	for _, namespace := range r.namespaces.Served() {
 		if namespace.Tenant == tenant.Name {
 			requests = append(requests, r.sources(ctx, namespace, func(source client.Object) bool {
-				className, _ := classOf(source)
-				return className != "" || len(Traces(source)) > 0
+				className, refusal := classOf(source)
+				return className != "" || refusal != nil || len(Traces(source)) > 0
 			})...)
 		}
 	}

@@ -46,9 +46,9 @@ type Options struct {
 func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Options) error {
 	c, err := controller.New("offboard", mgr, controller.Options{
 		RateLimiter: retry.NewRateLimiter(),
-		Reconciler: &Reconciler{
+		Reconciler: retry.OnConflict(&Reconciler{ // package tenancy writes the status of Tenants as well
 			Namespaces: registry, Cache: mgr.GetCache(), Client: options.Client, Late: options.Late, SystemNamespace: options.SystemNamespace,
-		},
+		}),
 	})
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 // grace period, says when that is done, and can be taken back. The second one takes the tenant out.
 func TestOffboarding(t *testing.T) {
 	needGraceClasses(t)
+	marks := logMarks(t)
 	tenant := newTenant("offboarded", "offboarded", "offboarded-too")
 	tenant["allowedBarClasses"], tenant["maxBars"] = []any{internalClass, graceClass}, 4
 	upgrade := func(changes map[string]any) {
@@ -142,6 +143,9 @@ func TestOffboarding(t *testing.T) {
 		t.Errorf("the Foo's Deployment has %d replicas", got)
 	}
 	waitFor(t, foo, v1alpha1.FooReady, "Unknown/"+v1alpha1.ReasonTenantLeaving)
+	for _, line := range logLines(t, marks, `"level":"error"`) {
+		t.Errorf("logged as an error: %s", line)
+	}
 	for _, namespace := range []string{"offboarded", "offboarded-too"} {
 		if err := admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 			t.Error(err)

@@ -136,7 +136,7 @@ func TestOlderTenantHasANamespace(t *testing.T) {
 		}
 	}
 	waitEngaged(t, "team-a", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
-	waitEngaged(t, second.Name, metav1.ConditionFalse, v1alpha1.ReasonNamespaceClaimed)
+	waitEngaged(t, second.Name, metav1.ConditionFalse, v1alpha1.ReasonSystemNamespace) // the first of the two in the order of names
 	foo := newFoo("team-a", "still-served")
 	create(t, foo)
 	waitReady(t, foo)
