@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -93,7 +94,12 @@ func prepare(ctx context.Context) error {
 		return err
 	}
 	late = tenancy.NewLateKinds(asking, providers.Kinds())
-	if err := late.Ask(ctx); err != nil {
+	// The API server may list a new CRD a moment after it is established.
+	installed := func(ctx context.Context) (bool, error) {
+		err := late.Ask(ctx)
+		return err == nil && len(late.Present()) == 2, err
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, installed); err != nil {
 		return err
 	}
 	if err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}); err != nil {

@@ -49,6 +49,12 @@ func TestAnswer(t *testing.T) {
 		"Changing": {reason: "A status of an earlier spec is not the present one's.", bar: ready(func(b *v1alpha1.Bar) { b.Generation = 3 }), state: "Provisioning", address: "203.0.113.1,web.example.com"},
 		"Waiting":  {reason: "What is missing is said.", bar: ready(phase(v1alpha1.PhaseProvisioning, "no address yet")), state: "Provisioning: no address yet", address: "203.0.113.1,web.example.com"},
 		"Failed":   {reason: "So is what is wrong.", bar: ready(phase(v1alpha1.PhaseFailed, "in the way")), state: "Failed: in the way", address: "203.0.113.1,web.example.com"},
+		"Lost": {
+			reason: "What a Bar says of a lost namespace is for platform admins. A tenant is told only when its namespace is served again.",
+			bar: ready(phase(v1alpha1.PhaseFailed, "kubectl delete bar"), func(b *v1alpha1.Bar) {
+				b.Status.Conditions[0].Reason = v1alpha1.ReasonNamespaceLost
+			}), state: "Provisioning", address: "203.0.113.1,web.example.com",
+		},
 		"Released": {reason: "What is being taken away has no address.", bar: ready(func(b *v1alpha1.Bar) { b.Spec.Release = true }), state: "Releasing"},
 		"Held": {
 			reason: "What a release waits for is said.",

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -89,10 +88,9 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind
 // mayHave says whether an object is one of a Bar's targets, or may become one: the Bar is not settled, and its controller may be
 // about to plan it or to take it away. A Bar whose status says that its namespace is lost has not been looked at since.
 func mayHave(bar *v1alpha1.Bar, kind string, object client.Object) bool {
-	ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
 	settled := !bar.Spec.Release && bar.Status.ObservedGeneration == bar.Generation &&
 		(bar.Status.Phase == v1alpha1.PhaseReady || bar.Status.Phase == v1alpha1.PhaseFailed) &&
-		(ready == nil || ready.Reason != v1alpha1.ReasonNamespaceLost)
+		!isNamespaceLost(bar)
 	if !settled {
 		return true
 	}

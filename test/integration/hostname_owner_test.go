@@ -205,6 +205,14 @@ func TestClusterRoleMissing(t *testing.T) {
 		waitEngaged(t, tenant, metav1.ConditionTrue, v1alpha1.ReasonEngaged)
 	}
 	outages[len(outages)-1][1] = time.Now()
+	eventually(t, wait, func(ctx context.Context) error { // the port has changed, so the Gateway answers anew
+		before := route.GetGeneration()
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(route), route); err != nil || route.GetGeneration() > before {
+			return err
+		}
+		return errors.New("the route has the old port")
+	})
+	answerRoute(t, route, metav1.ConditionTrue, "Accepted", "")
 	waitState(t, owner, string(v1alpha1.PhaseReady))
 	waitState(t, rival, "Failed: the host name roleless.apps.example.com belongs to another load balancer")
 	always(t, 3*time.Second, kept)
