@@ -61,7 +61,7 @@ func (r *Reconciler) setPending(ctx context.Context, bar *v1alpha1.Bar, p *pendi
 	return changed, r.direct.Status().Patch(ctx, changed, patch, client.FieldOwner(FieldManager))
 }
 
-// gracePeriod returns the grace period of the BarClass that a Bar has.
+// gracePeriod returns the grace period of the BarClass that a Bar has, or has been promised.
 func (r *Reconciler) gracePeriod(ctx context.Context, bar *v1alpha1.Bar) (time.Duration, error) {
 	class := &v1alpha1.BarClass{}
 	err := r.cached.Get(ctx, client.ObjectKey{Name: bar.Spec.ClassName}, class)
@@ -71,5 +71,5 @@ func (r *Reconciler) gracePeriod(ctx context.Context, bar *v1alpha1.Bar) (time.D
 	if err != nil {
 		class = nil
 	}
-	return class.ReleaseGracePeriod(), nil
+	return r.pending.promise(bar.UID, class), nil
 }

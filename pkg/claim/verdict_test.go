@@ -114,3 +114,31 @@ func TestStopwatches(t *testing.T) {
 		t.Errorf("a stopped stopwatch began anew at %s", begun)
 	}
 }
+
+func TestPromise(t *testing.T) {
+	watches := newStopwatches(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	class := func(seconds int32) *v1alpha1.BarClass {
+		return &v1alpha1.BarClass{Spec: v1alpha1.BarClassSpec{ReleaseGracePeriodSeconds: &seconds}}
+	}
+	steps := []struct {
+		reason string
+		class  *v1alpha1.BarClass
+		want   time.Duration
+	}{
+		{"A class that was never there has the default.", nil, v1alpha1.DefaultReleaseGracePeriod},
+		{"The class counts.", class(3600), time.Hour},
+		{"A class that is deleted does not break the promise.", nil, time.Hour},
+		{"A class that is created again can be another one.", class(0), 0},
+		{"The default is longer than what was promised last.", nil, v1alpha1.DefaultReleaseGracePeriod},
+	}
+	for _, step := range steps {
+		if got := watches.promise("a", step.class); got != step.want {
+			t.Errorf("%s\ngot %s, want %s", step.reason, got, step.want)
+		}
+	}
+	watches.promise("a", class(3600))
+	watches.stop("a")
+	if got := watches.promise("a", nil); got != v1alpha1.DefaultReleaseGracePeriod {
+		t.Errorf("a promise that was forgotten: %s", got)
+	}
+}
