@@ -17,8 +17,11 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// byTenant is the name of the cache's index of Bars by their tenant.
-const byTenant = "spec.tenant"
+// Names of the cache's indices of Bars: by their tenant, and by the namespace of their source.
+const (
+	byTenant    = "spec.tenant"
+	byNamespace = "spec.sourceRef.namespace"
+)
 
 // cacheLag is how long a reservation counts although the cache does not have its Bar. The Bar is there within milliseconds,
 // unless it was deleted before the cache heard of it.
@@ -29,8 +32,9 @@ const cacheLag = time.Minute
 //
 // mu is never held over a request: the events of all tenants' Bars need it.
 type limits struct {
-	cached          client.Reader // Bars, with the index byTenant
+	cached          client.Reader // Bars, with the indices byTenant and byNamespace
 	direct          client.Reader
+	namespaces      servedNamespaces
 	systemNamespace string
 	clock           clock.PassiveClock
 	listing         chan struct{} // held by the one reserve that lists the Bars live
@@ -43,6 +47,14 @@ type limits struct {
 	queues       map[v1alpha1.BarSourceKind]tenancy.Queue
 }
 
+// servedNamespaces knows for which Tenant a namespace is served.
+type servedNamespaces interface {
+	// Lookup returns a namespace that is served now.
+	Lookup(name string) (*tenancy.Namespace, bool)
+	// Served returns all namespaces that are served now.
+	Served() []*tenancy.Namespace
+}
+
 // reservation is the room for a Bar that the cache may not have yet: a Bar that was made or, without UID, is being made.
 // Reservations are kept by the name of the Bar.
 type reservation struct {
@@ -51,9 +63,9 @@ type reservation struct {
 	at     time.Time
 }
 
-func newLimits(cached, direct client.Reader, systemNamespace string, c clock.PassiveClock) *limits {
+func newLimits(cached, direct client.Reader, namespaces servedNamespaces, systemNamespace string, c clock.PassiveClock) *limits {
 	return &limits{
-		cached: cached, direct: direct, systemNamespace: systemNamespace, clock: c,
+		cached: cached, direct: direct, namespaces: namespaces, systemNamespace: systemNamespace, clock: c,
 		listing:      make(chan struct{}, 1),
 		reservations: map[string]reservation{},
 		waiting:      map[string]map[v1alpha1.BarSourceReference]time.Time{},
@@ -167,13 +179,9 @@ func (l *limits) remove(source v1alpha1.BarSourceReference, chosen func(tenant s
 // count counts the Bars and the reservations of a tenant. The caller holds the lock: between a look at the cache and one at the
 // reservations no event may move a Bar from these to that.
 func (l *limits) count(ctx context.Context, tenant string) (int, error) {
-	bars := &v1alpha1.BarList{}
-	if err := l.cached.List(ctx, bars, client.InNamespace(l.systemNamespace), client.MatchingFields{byTenant: tenant}, client.UnsafeDisableDeepCopy); err != nil {
+	cached, err := l.barsOf(ctx, tenant)
+	if err != nil {
 		return 0, err
-	}
-	cached := make(map[string]bool, len(bars.Items))
-	for i := range bars.Items {
-		cached[bars.Items[i].Name] = true
 	}
 	count := len(cached)
 	for name, r := range l.reservations {
@@ -186,6 +194,38 @@ func (l *limits) count(ctx context.Context, tenant string) (int, error) {
 		}
 	}
 	return count, nil
+}
+
+// barsOf returns the names of the cached Bars that count against the limit of a tenant: those in the namespaces that are served for
+// it, whatever tenant they record, because a namespace that has changed hands brings its Bars along; and those that record it in
+// namespaces that are not served.
+func (l *limits) barsOf(ctx context.Context, tenant string) (map[string]bool, error) {
+	cached := map[string]bool{}
+	take := func(chosen client.MatchingFields) error {
+		bars := &v1alpha1.BarList{}
+		if err := l.cached.List(ctx, bars, client.InNamespace(l.systemNamespace), chosen, client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		for i := range bars.Items {
+			namespace, served := l.namespaces.Lookup(bars.Items[i].Spec.SourceRef.Namespace)
+			if !served && bars.Items[i].Spec.Tenant == tenant || served && namespace.Tenant == tenant {
+				cached[bars.Items[i].Name] = true
+			}
+		}
+		return nil
+	}
+	if err := take(client.MatchingFields{byTenant: tenant}); err != nil {
+		return nil, err
+	}
+	for _, namespace := range l.namespaces.Served() {
+		if namespace.Tenant != tenant {
+			continue
+		}
+		if err := take(client.MatchingFields{byNamespace: namespace.Name}); err != nil {
+			return nil, err
+		}
+	}
+	return cached, nil
 }
 
 // list reads all Bars live, once, and makes reservations for those that the cache does not have: a leader before this one may have

@@ -127,6 +127,21 @@ func TestABarThatChangesItsTenantMakesRoom(t *testing.T) {
 	}
 }
 
+// A namespace that has changed hands brings its Bars along: they count for the new Tenant before they record it, and no longer for the
+// old one.
+func TestBarsOfANamespaceThatHasChangedHands(t *testing.T) {
+	c := newCrowd(t, 1)
+	c.cache.bars, c.cache.tenant = []string{"a"}, "old"
+	if c.asks(t, "b") {
+		t.Error("the Bar of the namespace does not count for its new Tenant")
+	}
+	c.namespaces = serving{"team-a": "other"}
+	c.cache.tenant = "a"
+	if !c.asks(t, "b") {
+		t.Error("the Bar of a namespace of another Tenant counts for the old one")
+	}
+}
+
 // A reservation that the cache never confirms ends by itself: its Bar was deleted before the cache heard of it.
 func TestAReservationExpires(t *testing.T) {
 	c := newCrowd(t, 1)

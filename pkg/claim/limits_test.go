@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,14 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/tenancy"
 )
 
 // shelf is a cache, or an API server, that holds the Bars of one tenant. Unlike a real one it lags behind exactly as long as a test wants.
 type shelf struct {
 	client.Reader
-	bars  []string
-	lists int           // how often it was listed
-	hang  chan struct{} // a list ends when this is closed; nil: at once
+	bars   []string
+	tenant string        // that the Bars record; "": a
+	lists  int           // how often it was listed
+	hang   chan struct{} // a list ends when this is closed; nil: at once
 }
 
 func (s *shelf) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -40,7 +43,9 @@ func (s *shelf) List(ctx context.Context, list client.ObjectList, _ ...client.Li
 		meta := metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{v1alpha1.TenantLabel: "a"}}
 		switch list := list.(type) {
 		case *v1alpha1.BarList:
-			list.Items = append(list.Items, v1alpha1.Bar{ObjectMeta: meta})
+			list.Items = append(list.Items, v1alpha1.Bar{ObjectMeta: meta, Spec: v1alpha1.BarSpec{
+				Tenant: cmp.Or(s.tenant, "a"), SourceRef: v1alpha1.BarSourceReference{Namespace: "team-a"},
+			}})
 		case *metav1.PartialObjectMetadataList:
 			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: meta})
 		default:
@@ -48,6 +53,21 @@ func (s *shelf) List(ctx context.Context, list client.ObjectList, _ ...client.Li
 		}
 	}
 	return nil
+}
+
+// serving says for which Tenant each namespace is served.
+type serving map[string]string
+
+func (s serving) Lookup(name string) (*tenancy.Namespace, bool) {
+	tenant, served := s[name]
+	return &tenancy.Namespace{Name: name, Tenant: tenant}, served
+}
+
+func (s serving) Served() (all []*tenancy.Namespace) {
+	for name, tenant := range s {
+		all = append(all, &tenancy.Namespace{Name: name, Tenant: tenant})
+	}
+	return all
 }
 
 // crowd is limits with the sources that were told that there is room.
@@ -66,7 +86,7 @@ func newCrowd(t *testing.T, limit int32) *crowd {
 	t.Cleanup(queue.ShutDown)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	c := &crowd{
-		limits: newLimits(cache, server, "controlee-system", clock), clock: clock, cache: cache, server: server, queue: queue,
+		limits: newLimits(cache, server, serving{"team-a": "a"}, "controlee-system", clock), clock: clock, cache: cache, server: server, queue: queue,
 		tenant: &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TenantSpec{MaxBars: ptr.To(limit)}},
 	}
 	c.attach(v1alpha1.SourceDeployment, queue)

@@ -72,11 +72,16 @@ type Options struct {
 
 // SetupWithManager adds a controller for each kind of source, and the sweep.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.Registry, options Options) error {
-	tenantOfBar := func(o client.Object) []string { return []string{o.(*v1alpha1.Bar).Spec.Tenant} } //nolint:forcetypeassert // as asked for
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Bar{}, byTenant, tenantOfBar); err != nil {
-		return err
+	for name, field := range map[string]func(*v1alpha1.Bar) string{
+		byTenant:    func(bar *v1alpha1.Bar) string { return bar.Spec.Tenant },
+		byNamespace: func(bar *v1alpha1.Bar) string { return bar.Spec.SourceRef.Namespace },
+	} {
+		extract := func(o client.Object) []string { return []string{field(o.(*v1alpha1.Bar))} } //nolint:forcetypeassert // as asked for
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Bar{}, name, extract); err != nil {
+			return err
+		}
 	}
-	limits := newLimits(mgr.GetCache(), options.Client, options.SystemNamespace, clock.RealClock{})
+	limits := newLimits(mgr.GetCache(), options.Client, registry, options.SystemNamespace, clock.RealClock{})
 	reconcilers := map[v1alpha1.BarSourceKind]*Reconciler{}
 	for _, k := range kinds {
 		reconcilers[k.name] = &Reconciler{

@@ -111,7 +111,7 @@ func TestFooTellsWhatHoldsItsDeployment(t *testing.T) {
 	}
 	change(t, deploymentOf(t, foo), func(d *appsv1.Deployment) { d.Spec.Paused = true })
 	change(t, foo, func(f *v1alpha1.Foo) { f.Spec.Image = "registry.example/web:2" })
-	message("the Deployment is paused: `kubectl rollout resume deployment/held` lets it go on")
+	message("the Deployment is paused: `kubectl rollout resume deployment/held --namespace claim-foo` lets it go on")
 	change(t, deploymentOf(t, foo), func(d *appsv1.Deployment) { d.Spec.Paused = false })
 	waitReady(t, foo)
 
