@@ -78,7 +78,7 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind
 		}
 		// A source that is about to get its Bar, such as one whose namespace is served again, gets its objects back with it.
 		now, err := r.assess(ctx, from.sources, from.system, namespace.Tenant, key)
-		if err != nil || now.entitles(owner.UID) && !r.limits.waits(k.ref(key)) {
+		if err != nil || now.tenant == nil || now.entitles(owner.UID) && !r.limits.waits(k.ref(key)) {
 			return false, err
 		}
 	}
