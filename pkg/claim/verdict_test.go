@@ -84,7 +84,7 @@ func TestPendingMessage(t *testing.T) {
 	bar := &v1alpha1.Bar{Spec: v1alpha1.BarSpec{ClassName: "public"}}
 	deadline := time.Date(2030, 1, 1, 13, 0, 0, 0, time.FixedZone("CET", 3600))
 	cases := map[string]struct{ reason, word, want string }{
-		"OptedOut":   {v1alpha1.ReasonOptedOut, v1alpha1.ReasonReleasePending, `will be released at 2030-01-01T12:00:00Z. To keep it, ask for BarClass "public" again before that`},
+		"OptedOut":   {v1alpha1.ReasonOptedOut, v1alpha1.ReasonReleasePending, `will be released at 2030-01-01T12:00:00Z. To keep it and its address, ask for BarClass "public" again before that`},
 		"NotAllowed": {v1alpha1.ReasonClassNotAllowed, v1alpha1.ReasonClassNotAllowed, `may no longer use BarClass "public": the load balancer will be released at 2030-01-01T12:00:00Z`},
 	}
 	for name, tc := range cases {

@@ -94,7 +94,7 @@ func desiredStatus(tenant *v1alpha1.Tenant, states map[string]State, refused map
 	switch total := len(tenant.Spec.Namespaces); {
 	case engaged == total:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonEngaged
-		condition.Message = fmt.Sprintf("all %d namespaces are served", total)
+		condition.Message = "every namespace is served"
 	case engaged > 0:
 		condition.Reason = v1alpha1.ReasonPartlyEngaged
 	}

@@ -31,7 +31,7 @@ func TestDesiredStatus(t *testing.T) {
 		"AllServed": {
 			reason: "Engaged is True only when every namespace is served.",
 			tenant: tenant("a", namespaces("x", "y")), states: map[string]State{"x": served, "y": served},
-			status: metav1.ConditionTrue, want: v1alpha1.ReasonEngaged, message: "all 2 namespaces are served",
+			status: metav1.ConditionTrue, want: v1alpha1.ReasonEngaged, message: "every namespace is served",
 			listed: []string{"x=Engaged/Engaged", "y=Engaged/Engaged"},
 		},
 		"SomeServed": {

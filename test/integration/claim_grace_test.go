@@ -102,7 +102,7 @@ func TestOptOutTakenBackWithinTheGracePeriod(t *testing.T) {
 	before := exposed(t, deployment)
 
 	change(t, deployment, func(d *appsv1.Deployment) { askFor(d, "") })
-	waitState(t, deployment, "ReleasePending: no BarClass is asked for any more: the load balancer will be released at 20")
+	waitState(t, deployment, "ReleasePending: no load balancer is asked for any more: this one will be released at 20")
 	if address := deployment.Annotations[v1alpha1.BarAddressAnnotation]; address != before.service.Spec.ClusterIP {
 		t.Errorf("the address is %q, although the load balancer answers", address)
 	}

@@ -131,13 +131,13 @@ type BarTraffic struct {
 	// +optional
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
 
-	// `Cluster`, or `Local` for Pods of the client's node alone. Of traffic from within the cluster.
+	// For traffic from within the cluster: `Cluster` (Pods on any node) or `Local` (Pods on the client's node alone).
 	// +kubebuilder:validation:Enum=Cluster;Local
 	// +optional
 	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
 
-	// `Cluster`, or `Local` for Pods of the node that the traffic arrives at. Of traffic from outside; only where the BarClass makes a Service of
-	// type NodePort or LoadBalancer and sets no policy of its own.
+	// For traffic from outside the cluster: `Cluster` (Pods on any node) or `Local` (Pods on the node that it arrives at). Used only where the
+	// BarClass makes a Service of type NodePort or LoadBalancer and sets no policy of its own.
 	// +kubebuilder:validation:Enum=Cluster;Local
 	// +optional
 	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
@@ -254,7 +254,8 @@ type BarStatus struct {
 
 	// The latest observations, one for each type. `Ready`: the load balancer is as it was asked for and has an address; else the reason
 	// and message say what is missing. `Ready` is Unknown with reason `NamespaceLost` while the operator cannot see the namespace.
-	// `ReleasePending`: the source no longer asks for the load balancer, which is kept until the time in the message.
+	// `ReleasePending`: the source no longer asks for the load balancer (`OptedOut`), or its tenant may no longer use the class
+	// (`ClassNotAllowed`). The load balancer is kept until the time in the message.
 	// +listType=map
 	// +listMapKey=type
 	// +patchStrategy=merge

@@ -67,8 +67,9 @@ type BarClassSpec struct {
 	Provider BarProvider `json:"provider"`
 
 	// Grace period in seconds, 0 to 86400. When the source of a load balancer opts out, or its tenant may no longer use this class, the
-	// load balancer is kept for so long, and its source says when it will be released. A request that comes back within the grace period
-	// keeps the load balancer with its address. 0 releases at once. Deleting the source is not delayed.
+	// load balancer is kept for that long, and its source says when it will be released. A request that comes back within the grace period
+	// keeps the load balancer with its address. 0 releases at once. There is no grace period when the source is deleted or its tenant is
+	// leaving.
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400

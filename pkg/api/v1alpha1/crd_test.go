@@ -210,7 +210,7 @@ status:
 		}},
 		"Tenant": {tenant, []string{
 			"Name=columns", "Engaged=<nil>", "Reason=<nil>", `Namespaces=["team-a","team-a-test"]`,
-			"Released=<nil> (wide)", `Bar-Classes=["internal"] (wide)`, "Max-Bars=10 (wide)", "Weight=2 (wide)", "Age",
+			"Released=<nil>", `Bar-Classes=["internal"] (wide)`, "Max-Bars=10 (wide)", "Weight=2 (wide)", "Age",
 		}},
 	}
 	for name, c := range cases {

@@ -16,7 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Engaged",type=string,JSONPath=`.status.conditions[?(@.type=="Engaged")].status`,description="Whether all namespaces of the tenant are served."
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Engaged")].reason`,description="Why Engaged is as it is."
 // +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaces`,description="The tenant's namespaces."
-// +kubebuilder:printcolumn:name="Released",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Released")].status`,description="Of a tenant that is leaving: whether nothing of its load balancers is left."
+// +kubebuilder:printcolumn:name="Released",type=string,JSONPath=`.status.conditions[?(@.type=="Released")].status`,description="Of a tenant that is leaving: whether nothing of its load balancers is left."
 // +kubebuilder:printcolumn:name="Bar-Classes",type=string,priority=1,JSONPath=`.spec.allowedBarClasses`,description="BarClasses the tenant may use."
 // +kubebuilder:printcolumn:name="Max-Bars",type=integer,priority=1,JSONPath=`.spec.maxBars`,description="Most load balancers the tenant may have."
 // +kubebuilder:printcolumn:name="Weight",type=integer,priority=1,JSONPath=`.spec.weight`,description="The tenant's share of the operator's time."
@@ -85,7 +85,8 @@ type TenantSpec struct {
 	// Marks the tenant as leaving: the first step of off-boarding. The operator releases all load balancers of the tenant at once, removes
 	// the annotations and the `status.loadBalancer` that it wrote on their sources, and makes no new ones. Foos keep their Deployments, which
 	// go on running and are no longer managed. The condition `Released` is True when all that is done; then the Tenant can be removed.
-	// To set it back gives the sources load balancers again, with new addresses.
+	// The requests that the tenant wrote, such as the annotation `controlee.dev/bar-class`, stay: setting it back to false gives the sources
+	// load balancers again, with new addresses.
 	// +optional
 	Leaving bool `json:"leaving,omitempty"`
 
@@ -129,7 +130,8 @@ type TenantStatus struct {
 	Namespaces []TenantNamespaceStatus `json:"namespaces,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
 	// The latest observations, one for each type. `Engaged`: all namespaces are served; else the reason says why not, with
-	// `PartlyEngaged` where some are. `Released`, present only with `spec.leaving`: nothing that the operator made for load balancers is left.
+	// `PartlyEngaged` where some are. `Released`, present only with `spec.leaving`: True when nothing that the operator made for load
+	// balancers is left; else the reason is `StillReleasing`, and the message lists what is left.
 	// +listType=map
 	// +listMapKey=type
 	// +patchStrategy=merge
