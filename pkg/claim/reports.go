@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -75,6 +76,13 @@ func (r *reports) forget(key client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sources, key)
+}
+
+// forgetNamespace forgets all sources in a namespace.
+func (r *reports) forgetNamespace(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.sources, func(key client.ObjectKey, _ *reported) bool { return key.Namespace == namespace })
 }
 
 // observe takes note of the present answer.
