@@ -35,6 +35,15 @@ func (n news) word() string {
 // value tells the news from others.
 func (n news) value() string { return n.address + " " + n.state }
 
+// topic is what the news are about. A load balancer that is ready stays so whatever its message says about the Pods behind it, which may
+// fail and start again without end.
+func (n news) topic() string {
+	if n.word() == string(v1alpha1.PhaseReady) {
+		return n.address + " " + n.word()
+	}
+	return n.value()
+}
+
 func (n news) annotations() map[string]string {
 	return map[string]string{v1alpha1.BarStateAnnotation: n.state, v1alpha1.BarAddressAnnotation: n.address}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,8 @@ type Namespaces interface {
 	Served() []*tenancy.Namespace
 	// LostSince returns since when the operator has had no business in a namespace, or no access to it; false while it has both.
 	LostSince(name string) (time.Time, bool)
+	// IsGone returns whether the namespace in which something was made at the given time no longer exists.
+	IsGone(ctx context.Context, name string, made metav1.Time) (bool, error)
 	// Suspect has the operator's access to a namespace checked again.
 	Suspect(name string)
 }
@@ -85,6 +88,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	later, err := r.report(ctx, namespace, now.source, answerFor(out.bar, out.refusal).noting(now.note))
+	r.forgetLost(request.Namespace) // it may have been lost in the meantime
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -50,12 +50,12 @@ func (r *Reconciler) annotate(ctx context.Context, source client.Object, answer 
 		return 0, nil
 	}
 	now := r.reports.clock.Now()
-	if wait := memory.wait(after.value(), now); wait > 0 {
+	if wait := memory.wait(after, now); wait > 0 {
 		return wait, nil
 	}
 	changed, err := r.writer.Annotate(ctx, source, after.annotations())
 	if retry.IsRefusal(err) {
-		memory.annotations.wrote(after.value(), now)
+		memory.annotations.wrote(after.topic(), before.value(), news{}.value(), now)
 		r.recorder.Eventf(source, nil, corev1.EventTypeWarning, eventFailed, "Annotate", "%s", message.Shorten(untold(after, err), message.MaxEventNote))
 		// Rather no answer than an old one: the address may be another tenant's by now.
 		_, err = r.writer.Annotate(ctx, source, news{}.annotations())
@@ -67,15 +67,16 @@ func (r *Reconciler) annotate(ctx context.Context, source client.Object, answer 
 	if err != nil || !changed {
 		return 0, err
 	}
+	found := before.value()
 	if after.state == "" && memory.heldBack == string(v1alpha1.PhaseReleasing) {
 		before.state = memory.heldBack // a release that was over before it was told
 	}
 	memory.heldBack = ""
 	last := memory.annotations.last
-	switch memory.annotations.wrote(after.value(), now) {
-	case 1:
+	switch first, contested := memory.annotations.wrote(after.topic(), found, after.value(), now); {
+	case first:
 		r.announce(source, before, after)
-	case contestedAfter:
+	case contested:
 		r.contested(source, "the annotations "+v1alpha1.BarStateAnnotation+" and "+v1alpha1.BarAddressAnnotation, writersSince(last, source, ""))
 	}
 	return 0, nil
@@ -143,7 +144,7 @@ func (r *Reconciler) reportIngress(ctx context.Context, source client.Object, an
 		return 0, err
 	}
 	last := memory.ingress.last
-	if memory.ingress.wrote(string(patch), now) == contestedAfter {
+	if _, contested := memory.ingress.wrote(string(patch), "", string(patch), now); contested {
 		r.contested(source, "the addresses in status.loadBalancer", writersSince(last, source, "status"))
 	}
 	return 0, nil

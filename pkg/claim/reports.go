@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // Deployment a new generation, and its ReplicaSet a write as well.
 const debounce = 2 * time.Second
 
-// Delays between two writes of one value that something else keeps removing, doubled from firstRewrite to lastRewrite.
+// Delays between two writes of one value that something else keeps removing, or that flaps, doubled from firstRewrite to lastRewrite.
 const (
 	firstRewrite = time.Second
 	lastRewrite  = 30 * time.Second
@@ -77,6 +78,13 @@ func (r *reports) forget(key client.ObjectKey) {
 	delete(r.sources, key)
 }
 
+// forgetNamespace forgets all sources in a namespace.
+func (r *reports) forgetNamespace(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.sources, func(key client.ObjectKey, _ *reported) bool { return key.Namespace == namespace })
+}
+
 // observe takes note of the present answer.
 func (r *reported) observe(answer Answer, now time.Time) {
 	switch {
@@ -90,20 +98,25 @@ func (r *reported) observe(answer Answer, now time.Time) {
 	}
 }
 
-// wait says for how long the present answer, whose annotations have a value, is held back.
-func (r *reported) wait(value string, now time.Time) time.Duration {
-	wait := r.annotations.wait(value, now)
+// wait says for how long the present news are held back.
+func (r *reported) wait(n news, now time.Time) time.Duration {
+	wait := r.annotations.wait(n.topic(), now)
 	if !r.since.IsZero() {
 		wait = max(wait, debounce-now.Sub(r.since))
 	}
 	return wait
 }
 
-// rewrites are the writes of one value on one object, which something else has removed in between.
+// rewrites are the writes on one object that have followed each other and are about one topic. They back off, because each of them costs
+// others a write as well, whether something else keeps replacing what was written or the value itself flaps.
 type rewrites struct {
-	value string
+	topic string
 	count int
 	last  time.Time
+	// value is what was written last.
+	value string
+	// replaced counts the writes before which something else had replaced that value.
+	replaced int
 }
 
 // isOver says whether the last write is so long ago that the next one is no rewrite.
@@ -111,22 +124,27 @@ func (w *rewrites) isOver(now time.Time) bool {
 	return w.count == 0 || now.Sub(w.last) > 2*lastRewrite
 }
 
-// wait says for how long a value must not be written again. Another value is written at once.
-func (w *rewrites) wait(value string, now time.Time) time.Duration {
-	if w.value != value || w.isOver(now) {
+// wait says for how long nothing about a topic must be written again. What is about another topic is written at once.
+func (w *rewrites) wait(topic string, now time.Time) time.Duration {
+	if w.topic != topic || w.isOver(now) {
 		return 0
 	}
 	return max(0, retry.Doubled(firstRewrite, lastRewrite, w.count-1)-now.Sub(w.last))
 }
 
-// wrote takes note of a write, and gives the number of writes of this value without a longer pause.
-func (w *rewrites) wrote(value string, now time.Time) int {
-	if w.value != value || w.isOver(now) {
-		w.count = 0
+// wrote records a write of a value where another one was found. It returns whether the write is the first one, and whether it is the one
+// with which it is certain that something else contests the value.
+func (w *rewrites) wrote(topic, found, value string, now time.Time) (first, contested bool) {
+	first = w.topic != topic || w.isOver(now)
+	if first {
+		*w = rewrites{topic: topic}
+	} else if found != w.value {
+		w.replaced++
+		contested = w.replaced == contestedAfter-1 // the first write replaced nothing
 	}
 	w.value, w.last = value, now
 	w.count++
-	return w.count
+	return first, contested
 }
 
 // sooner gives the shorter one of two delays, of which 0 is none.

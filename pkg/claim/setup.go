@@ -118,6 +118,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	if err != nil {
 		return err
 	}
+	registry.NotifyLoss(r.forgetLost)
 	if err := c.Watch(registry.Source(r.kind.object(), &handler.EnqueueRequestForObject{})); err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, 
 		if _, lost := r.namespaces.LostSince(ref.Namespace); !lost {
 			return false, nil
 		}
-		return tenancy.IsGone(ctx, r.direct, ref.Namespace, bar.CreationTimestamp)
+		return r.namespaces.IsGone(ctx, ref.Namespace, bar.CreationTimestamp)
 	}
 	for _, reader := range []client.Reader{namespace, r.direct} {
 		source, err := r.kind.read(ctx, reader, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})

@@ -8,7 +8,6 @@ import (
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/retry"
-	"github.com/controlee/controlee/pkg/tenancy"
 )
 
 // Bounds of the time between two looks at a namespace that is not served. A namespace that is being
@@ -26,7 +25,7 @@ func (r *Reconciler) unserved(ctx context.Context, bar *v1alpha1.Bar) (reconcile
 	}
 	namespace := bar.Spec.SourceRef.Namespace
 	if _, lost := r.namespaces.LostSince(namespace); lost {
-		gone, err := tenancy.IsGone(ctx, r.direct, namespace, bar.CreationTimestamp)
+		gone, err := r.namespaces.IsGone(ctx, namespace, bar.CreationTimestamp)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
@@ -42,4 +41,12 @@ func (r *Reconciler) unserved(ctx context.Context, bar *v1alpha1.Bar) (reconcile
 func (r *Reconciler) lookAgain(bar *v1alpha1.Bar) reconcile.Result {
 	lasts := r.clock.Since(r.lost.begin(bar.UID))
 	return reconcile.Result{RequeueAfter: retry.Jitter(min(max(lasts, firstLook), lastLook))}
+}
+
+// forgetLost frees what is remembered of the sources in a namespace that is not served. Only the
+// Bars there are still reconciled, so a source without a Bar would be remembered without end.
+func (r *Reconciler) forgetLost(namespace string) {
+	if _, served := r.namespaces.Lookup(namespace); !served {
+		r.reports.forgetNamespace(namespace)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -25,14 +24,19 @@ const maxClockSkew = time.Minute
 //
 // A namespace that is being deleted is not gone: its objects can still be there, and serve.
 func IsGone(ctx context.Context, live client.Reader, name string, made metav1.Time) (bool, error) {
+	created, exists, err := readNamespace(ctx, live, name)
+	return err == nil && (!exists || isYounger(created, made)), err
+}
+
+// readNamespace returns when a namespace was created, and whether it exists.
+func readNamespace(ctx context.Context, live client.Reader, name string) (created metav1.Time, exists bool, err error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := live.Get(ctx, client.ObjectKey{Name: name}, namespace)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return namespace.CreationTimestamp.After(made.Add(maxClockSkew)), nil
+	err = live.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	return namespace.CreationTimestamp, err == nil, client.IgnoreNotFound(err)
+}
+
+// isYounger returns whether a namespace was created after an object was made in one of that name.
+func isYounger(created, made metav1.Time) bool {
+	return created.After(made.Add(maxClockSkew))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -50,7 +51,7 @@ type Options struct {
 	HTTPClient *http.Client
 	Scheme     *runtime.Scheme
 	Mapper     meta.RESTMapper
-	// Client asks for access reviews.
+	// Client asks for access reviews, and reads Namespaces. It reads the API server, not a cache.
 	Client client.Client
 	// Kinds are cached in every tenant namespace. The operator's role must allow to list and watch each.
 	Kinds []client.Object
@@ -65,8 +66,9 @@ type Options struct {
 // Registry knows which namespaces are served, and runs an engagement for each assigned one.
 // It runs in standbys too, so that their caches are warm when they take over.
 type Registry struct {
-	options Options
-	access  *access
+	options   Options
+	access    *access
+	existence *existence
 
 	synced atomic.Bool // whether all caches were filled once
 
@@ -85,6 +87,7 @@ func NewRegistry(options Options) *Registry {
 	return &Registry{
 		options:     options,
 		access:      &access{options: options},
+		existence:   newExistence(options.Client, clock.RealClock{}),
 		engagements: map[string]*engagement{},
 		losses:      newLosses(),
 	}

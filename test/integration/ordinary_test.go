@@ -115,6 +115,7 @@ func TestOrdinaryEndsAreNoErrors(t *testing.T) {
 func TestATenantMoreDoesNotMakeAReplicaUnready(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	unready := make(chan string, 100)
+	ready := map[string]int{} // answers by Pod, read when done is closed
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -126,10 +127,13 @@ func TestATenantMoreDoesNotMakeAReplicaUnready(t *testing.T) {
 				}
 				response, err := http.DefaultClient.Do(request)
 				if err != nil {
-					continue // the test ends
+					continue // the test ends, or nobody listens, which the number of answers shows
 				}
 				response.Body.Close() //nolint:errcheck // only the status counts
-				if response.StatusCode != http.StatusOK && len(unready) < cap(unready) {
+				switch {
+				case response.StatusCode == http.StatusOK:
+					ready[pod]++
+				case len(unready) < cap(unready):
 					unready <- fmt.Sprintf("%s: %s", pod, response.Status)
 				}
 			}
@@ -145,6 +149,11 @@ func TestATenantMoreDoesNotMakeAReplicaUnready(t *testing.T) {
 	<-done
 	if len(unready) > 0 {
 		t.Errorf("%d answers that a replica is not ready, such as %s", len(unready), <-unready)
+	}
+	for pod := range operators {
+		if ready[pod] < 10 { // several a second while three Tenants come
+			t.Errorf("%s: only %d answers that it is ready, so the test sees nothing", pod, ready[pod])
+		}
 	}
 }
 
