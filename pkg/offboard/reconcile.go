@@ -30,6 +30,7 @@ type Reconciler struct {
 	Cache      client.Reader // reads Tenants and Bars from a cache
 	Client     client.Client // reads live, writes statuses
 	Late       *tenancy.LateKinds
+	Kinds      []tenancy.LateKind // that Bars are made into besides Services
 	// SystemNamespace is where Tenants and Bars are.
 	SystemNamespace string
 }
