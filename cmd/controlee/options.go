@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 
-	log, err := operator.NewLogger(options.Log)
+	log, err := operator.NewLogger(options.Log, options.SystemNamespace)
 	if err != nil {
 		return err
 	}

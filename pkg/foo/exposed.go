@@ -30,7 +30,7 @@ type exposure struct {
 func (r *Reconciler) exposed(ctx context.Context, foo *v1alpha1.Foo, deployment *appsv1.Deployment, refusal *retry.Refusal) (*exposure, error) {
 	bar := &v1alpha1.Bar{}
 	name := claim.BarName(v1alpha1.SourceDeployment, foo.Namespace, foo.Name)
-	err := r.Bars.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: name}, bar)
+	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: name}, bar)
 	return desireExposure(foo, deployment, bar, refusal), client.IgnoreNotFound(err)
 }
 

@@ -3,6 +3,7 @@ package foo
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,13 +20,17 @@ import (
 
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants,verbs=list;watch
 
-// isLeaving returns whether a namespace is served for a Tenant that is leaving. Its Foos are not managed any more.
-func (r *Reconciler) isLeaving(ctx context.Context, namespace *tenancy.Namespace) (bool, error) {
+// tenantOf returns the Tenant that a namespace is served for, nil if the Tenant is gone or no longer
+// names the namespace. Its Foos are not managed then: the Registry is about to end the service.
+func (r *Reconciler) tenantOf(ctx context.Context, namespace *tenancy.Namespace) (*v1alpha1.Tenant, error) {
 	tenant := &v1alpha1.Tenant{}
-	if err := r.Bars.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: namespace.Tenant}, tenant); err != nil {
-		return false, client.IgnoreNotFound(err)
+	if err := r.Cache.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: namespace.Tenant}, tenant); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	return tenant.Spec.Leaving, nil
+	if !tenant.DeletionTimestamp.IsZero() || !slices.Contains(tenant.Spec.Namespaces, namespace.Name) {
+		return nil, nil
+	}
+	return tenant, nil
 }
 
 // reportLeaving writes the status of a Foo that is not managed any more, if it differs.
@@ -61,25 +66,42 @@ func leavingStatus(foo *v1alpha1.Foo, tenant string) v1alpha1.FooStatus {
 	return status
 }
 
-// leavingEvents queues the Foos of a Tenant that begins to leave, or stays after all.
-func leavingEvents(registry *tenancy.Registry) handler.TypedEventHandler[*v1alpha1.Tenant, reconcile.Request] {
+// servedNamespaces knows which namespaces are served.
+type servedNamespaces interface {
+	// Served gives all namespaces that are served now.
+	Served() []*tenancy.Namespace
+}
+
+// leavingEvents queues the Foos of a Tenant that begins to leave or stays after all, and of one that
+// tenantOf may have missed for a moment: a Tenant that is recreated, or whose namespaces change.
+func leavingEvents(namespaces servedNamespaces) handler.TypedEventHandler[*v1alpha1.Tenant, reconcile.Request] {
 	return handler.TypedFuncs[*v1alpha1.Tenant, reconcile.Request]{
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.Tenant], queue tenancy.Queue) {
-			if e.ObjectOld.Spec.Leaving == e.ObjectNew.Spec.Leaving {
-				return
-			}
-			for _, namespace := range registry.Served() {
-				if namespace.Tenant != e.ObjectNew.Name {
-					continue
-				}
-				foos := &v1alpha1.FooList{}
-				if err := namespace.List(ctx, foos, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy); err != nil {
-					logf.FromContext(ctx).Info("Could not list the Foos of a namespace", "namespace", namespace.Name, "error", err.Error())
-				}
-				for i := range foos.Items {
-					queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&foos.Items[i])})
-				}
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1alpha1.Tenant], queue tenancy.Queue) {
+			if !e.IsInInitialList { // at the start all Foos are queued by their own events
+				queueFoos(ctx, namespaces, e.Object.Name, queue)
 			}
 		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.Tenant], queue tenancy.Queue) {
+			before, after := &e.ObjectOld.Spec, &e.ObjectNew.Spec
+			if before.Leaving != after.Leaving || !slices.Equal(before.Namespaces, after.Namespaces) {
+				queueFoos(ctx, namespaces, e.ObjectNew.Name, queue)
+			}
+		},
+	}
+}
+
+// queueFoos queues the Foos of all namespaces that are served for a Tenant.
+func queueFoos(ctx context.Context, namespaces servedNamespaces, tenant string, queue tenancy.Queue) {
+	for _, namespace := range namespaces.Served() {
+		if namespace.Tenant != tenant {
+			continue
+		}
+		foos := &v1alpha1.FooList{}
+		if err := namespace.List(ctx, foos, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy); err != nil {
+			logf.FromContext(ctx).Info("Could not list the Foos of a namespace", "namespace", namespace.Name, "error", err.Error())
+		}
+		for i := range foos.Items {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&foos.Items[i])})
+		}
 	}
 }

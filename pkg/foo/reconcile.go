@@ -28,12 +28,12 @@ type Namespaces interface {
 // Reconciler brings what exists in line with what a Foo asks for.
 type Reconciler struct {
 	Namespaces Namespaces
-	Bars       client.Reader // reads Bars and Tenants from a cache
+	Cache      client.Reader // reads Bars and Tenants from a cache
 	Client     client.Client // writes the status
 	Writer     apply.Writer  // writes the children
 	Recorder   events.EventRecorder
 	Settings   Settings
-	// SystemNamespace is where Bars are.
+	// SystemNamespace is where Bars and Tenants are.
 	SystemNamespace string
 }
 
@@ -64,11 +64,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil // garbage collection is at work; a child made now would hold it up
 	}
 
-	if leaving, err := r.isLeaving(ctx, namespace); err != nil || leaving {
-		if err == nil {
-			err = r.reportLeaving(ctx, foo, namespace.Tenant)
-		}
-		return reconcile.Result{}, err
+	tenant, err := r.tenantOf(ctx, namespace)
+	switch {
+	case err != nil || tenant == nil:
+		return reconcile.Result{}, err // an event of the Tenant, or the next service of the namespace, requeues the Foo
+	case tenant.Spec.Leaving:
+		return reconcile.Result{}, r.reportLeaving(ctx, foo, tenant.Name)
 	}
 	live, err := read(ctx, namespace, request)
 	if err != nil {

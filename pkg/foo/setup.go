@@ -52,7 +52,7 @@ func Rights() []authorizationv1.ResourceAttributes {
 type Options struct {
 	// Client reads and writes the API server directly, without a cache.
 	Client client.Client
-	// SystemNamespace is where Bars are.
+	// SystemNamespace is where Bars and Tenants are.
 	SystemNamespace string
 	// Workers is the number of Foos that are reconciled at the same time.
 	Workers  int
@@ -66,7 +66,7 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 		RateLimiter:             retry.NewRateLimiter(),
 		Reconciler: retry.OnConflict(&Reconciler{
 			Namespaces: registry,
-			Bars:       mgr.GetCache(),
+			Cache:      mgr.GetCache(),
 			Client:     options.Client,
 			Writer:     apply.Writer{Client: options.Client, FieldManager: FieldManager},
 			Recorder:   recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme()),

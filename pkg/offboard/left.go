@@ -32,6 +32,10 @@ func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live boo
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := r.kinds(ctx, live)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range tenant.Spec.Namespaces {
 		namespace, served := r.Namespaces.Lookup(name)
 		if !served || namespace.Tenant != tenant.Name {
@@ -42,7 +46,7 @@ func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live boo
 			left = append(left, why...)
 			continue
 		}
-		here, err := r.leftIn(ctx, namespace, live)
+		here, err := r.leftIn(ctx, namespace, kinds, live)
 		if err != nil {
 			return nil, fmt.Errorf("namespace %s: %w", name, err)
 		}
@@ -86,8 +90,28 @@ func leftBars(ctx context.Context, reader client.Reader, systemNamespace string,
 	return left, nil
 }
 
+// kinds returns the kinds that Bars are made into besides Services, each in a version that is served.
+// With live it asks the API server: one that serves a kind only in versions that nobody here knows, or
+// knows yet, still has the objects. A kind without a served version is gone, and its objects with it.
+func (r *Reconciler) kinds(ctx context.Context, live bool) ([]schema.GroupVersionKind, error) {
+	if !live {
+		return r.Late.Present(), nil
+	}
+	var kinds []schema.GroupVersionKind
+	for _, kind := range r.Kinds {
+		versions, err := r.Late.Served(ctx, kind.GroupKind)
+		if err != nil {
+			return nil, err
+		}
+		if len(versions) > 0 {
+			kinds = append(kinds, kind.WithVersion(versions[0]))
+		}
+	}
+	return kinds, nil
+}
+
 // leftIn returns what is left in a namespace.
-func (r *Reconciler) leftIn(ctx context.Context, namespace *tenancy.Namespace, live bool) (left []string, err error) {
+func (r *Reconciler) leftIn(ctx context.Context, namespace *tenancy.Namespace, kinds []schema.GroupVersionKind, live bool) (left []string, err error) {
 	var reader client.Reader = namespace
 	if live {
 		reader = r.Client
@@ -113,7 +137,7 @@ func (r *Reconciler) leftIn(ctx context.Context, namespace *tenancy.Namespace, l
 			left = append(left, fmt.Sprintf("Foo %s/%s, whose status does not say yet that it is no longer managed", foo.Namespace, foo.Name))
 		}
 	}
-	for _, kind := range r.Late.Present() {
+	for _, kind := range kinds {
 		routes, err := leftOfKind(ctx, reader, namespace, kind)
 		if err != nil {
 			return nil, err
@@ -132,10 +156,9 @@ func leftOfKind(ctx context.Context, reader client.Reader, namespace *tenancy.Na
 	list.SetGroupVersionKind(kind)
 	err = reader.List(ctx, list, client.InNamespace(namespace.Name), client.HasLabels{v1alpha1.BarLabel}, client.UnsafeDisableDeepCopy)
 	switch notCached := (*cache.ErrResourceNotCached)(nil); {
-	case errors.As(err, &notCached):
+	// That the list is not found says nothing of the objects: the version may have gone since the kinds were determined.
+	case errors.As(err, &notCached), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return []string{fmt.Sprintf("what there is of kind %s in namespace %s, which is about to be read", kind.Kind, namespace.Name)}, nil
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil // the CRD has just been removed, and its objects with it
 	case err != nil:
 		return nil, err
 	}
@@ -169,11 +192,17 @@ func describe(kind string, object client.Object) string {
 	}
 }
 
-// traces returns what the operator wrote on a source and has not removed yet.
+// traces returns what the operator wrote on a source and has not removed yet. The removal can be
+// refused, such as by a policy: of an annotation package claim then writes an Event on the source.
 func traces(kind string, source client.Object) []string {
 	fields := claim.Traces(source)
 	if len(fields) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of %s %s/%s", strings.Join(fields, " and "), kind, source.GetNamespace(), source.GetName())}
+	name := fmt.Sprintf("%s %s/%s", kind, source.GetNamespace(), source.GetName())
+	reason := "the Events of " + name
+	if !slices.ContainsFunc(fields, func(field string) bool { return strings.HasPrefix(field, "the annotation ") }) {
+		reason = "the operator's log"
+	}
+	return []string{fmt.Sprintf("%s of %s (if it stays, see %s)", strings.Join(fields, " and "), name, reason)}
 }

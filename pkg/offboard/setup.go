@@ -47,7 +47,8 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	c, err := controller.New("offboard", mgr, controller.Options{
 		RateLimiter: retry.NewRateLimiter(),
 		Reconciler: retry.OnConflict(&Reconciler{ // package tenancy writes the status of Tenants as well
-			Namespaces: registry, Cache: mgr.GetCache(), Client: options.Client, Late: options.Late, SystemNamespace: options.SystemNamespace,
+			Namespaces: registry, Cache: mgr.GetCache(), Client: options.Client, Late: options.Late, Kinds: options.Kinds,
+			SystemNamespace: options.SystemNamespace,
 		}),
 	})
 	if err != nil {

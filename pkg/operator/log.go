@@ -45,8 +45,9 @@ func (o LogOptions) zapLevel() (zapcore.Level, error) {
 	return zapcore.Level(-verbosity), nil
 }
 
-// NewLogger makes a logger that writes to standard error.
-func NewLogger(options LogOptions) (logr.Logger, error) {
+// NewLogger makes a logger that writes to standard error. It logs at info what is no error of the
+// operator, such as a lost right in any namespace but the system namespace.
+func NewLogger(options LogOptions, systemNamespace string) (logr.Logger, error) {
 	level, err := options.zapLevel()
 	if err != nil {
 		return logr.Logger{}, err
@@ -62,5 +63,5 @@ func NewLogger(options LogOptions) (logr.Logger, error) {
 	if err != nil {
 		return logr.Logger{}, fmt.Errorf("logger: %w", err)
 	}
-	return lowerExpected(zapr.NewLogger(logger)), nil
+	return lowerExpected(zapr.NewLogger(logger), systemNamespace), nil
 }

@@ -24,12 +24,36 @@ const AfterRefusal = time.Minute
 //
 // Admission plugins, policies and webhooks answer Forbidden as well. Their own words come after others of the API server, such as
 // the name of the policy, and may well hold the same ones as the authorizer's: so the beginning counts.
-var lackedRight = regexp.MustCompile(`^(\S+ ("([^"\\]|\\.)*" )?is )?forbidden: User "([^"\\]|\\.)*" cannot \S+ (resource|path)\b`)
+var lackedRight = regexp.MustCompile(beginning + ` (resource|path)\b`)
+
+// lackedRightIn is the same for a right in a namespace.
+var lackedRightIn = regexp.MustCompile(beginning + ` resource "([^"]*)" in API group "([^"]*)" in the namespace "([^"]*)"`)
+
+const beginning = `^(?:\S+ (?:"(?:[^"\\]|\\.)*" )?is )?forbidden: User "(?:[^"\\]|\\.)*" cannot \S+`
 
 // LacksRight says whether the authorizer refused a request, and not admission: quota, Pod Security or a policy.
 func LacksRight(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && lackedRight.MatchString(status.Status().Message)
+}
+
+// LacksRightIn returns the namespace in which the authorizer refused a request, and "" for a right at
+// cluster scope and for any other error. To read a Namespace is a right at cluster scope, although
+// the refusal names the Namespace as if the request were in it.
+func LacksRightIn(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return ""
+	}
+	match := lackedRightIn.FindStringSubmatch(status.Status().Message)
+	if match == nil {
+		return ""
+	}
+	resource, group, namespace := match[1], match[2], match[3]
+	if name, _, _ := strings.Cut(resource, "/"); name == "namespaces" && group == "" {
+		return ""
+	}
+	return namespace
 }
 
 // IsRefusal says whether the API server will refuse the same request again until something else changes: quota, a policy,

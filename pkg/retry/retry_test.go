@@ -74,3 +74,35 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestLacksRightIn(t *testing.T) {
+	refused := func(resource, group, scope string) error {
+		return apierrors.NewForbidden(bars, "x", fmt.Errorf("User %q cannot get resource %q in API group %q %s", `a" cannot \`, resource, group, scope))
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"None":        {reason: "No error is in no namespace."},
+		"Namespaced":  {reason: "The authorizer names the namespace.", err: refused("bars", "controlee.dev", `in the namespace "n"`), want: "n"},
+		"Subresource": {reason: "The same goes for a subresource.", err: refused("bars/status", "controlee.dev", `in the namespace "n"`), want: "n"},
+		"Wrapped":     {reason: "What a caller adds in front hides nothing.", err: fmt.Errorf("Service: %w", refused("services", "", `in the namespace "n"`)), want: "n"},
+		"Cluster":     {reason: "A right at cluster scope is in no namespace.", err: refused("barclasses", "controlee.dev", "at the cluster scope")},
+		"Why":         {reason: "What RBAC adds is not the authorizer's sentence.", err: refused("barclasses", "controlee.dev", `at the cluster scope: in the namespace "n"`)},
+		"Namespace":   {reason: "The API server takes a Namespace for an object in itself.", err: refused("namespaces", "", `in the namespace "n"`)},
+		"Finalize":    {reason: "So with its subresources.", err: refused("namespaces/finalize", "", `in the namespace "n"`)},
+		"Other":       {reason: "Another API group may have a kind of that name.", err: refused("namespaces", "example.com", `in the namespace "n"`), want: "n"},
+		"Policy": {
+			reason: "A policy may say the same sentence.",
+			err:    apierrors.NewForbidden(bars, "x", errors.New(`ValidatingAdmissionPolicy 'p' denied request: User "u" cannot get resource "bars" in API group "" in the namespace "n"`)),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := LacksRightIn(tc.err); got != tc.want {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -76,12 +76,13 @@ func newTestRegistry(t *testing.T, rights *authorizer) *Registry {
 // caches stands for the cache of a namespace.
 type caches struct {
 	cache.Cache
-	kinds map[string]bool
+	kinds map[string]bool // whose informer runs
+	fail  error           // what becomes of a fill
 }
 
 func (c *caches) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	c.kinds[object.GetObjectKind().GroupVersionKind().Kind] = true
-	return nil, nil
+	return nil, c.fail
 }
 
 func (c *caches) RemoveInformer(_ context.Context, object client.Object) error {
@@ -191,6 +192,25 @@ func TestALossIsConfirmedAlthoughAnOptionalKindIsLostFirst(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, func() { rights.deny("list services") })
 	if _, err := e.confirm(t.Context()); !errors.As(err, new(*AccessDeniedError)) {
 		t.Errorf("the loss of the namespace was not seen: %v", err)
+	}
+}
+
+// The informer of a kind that could not be read ends: it would list for ever, and its watch would keep a kind cached that the
+// namespace is said to be served without.
+func TestAFailedFillEndsItsInformer(t *testing.T) {
+	r := newTestRegistry(t, &authorizer{})
+	r.Assign(Assignment{Tenants: map[string]string{"team-a": "a"}})
+	e, objects := r.engagements["team-a"], &caches{kinds: map[string]bool{}, fail: context.DeadlineExceeded}
+	e.forgetLate()
+	e.followLate(t.Context(), objects)
+	e.lateTimer.Stop()
+	if len(objects.kinds) > 0 || len(e.omitted) != 2 {
+		t.Errorf("the informers of %v run, %v are left out", objects.kinds, e.omitted)
+	}
+	objects.fail = nil
+	e.followLate(t.Context(), objects)
+	if len(objects.kinds) != 2 || len(e.omitted) > 0 {
+		t.Errorf("the informers of %v run, %v are left out", objects.kinds, e.omitted)
 	}
 }
 

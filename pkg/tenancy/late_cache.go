@@ -51,7 +51,7 @@ func (e *engagement) followLate(ctx context.Context, objects cache.Cache) {
 		return
 	}
 	for kind, err := range omitted {
-		if before := e.omittedBefore(kind); before == nil || before.Error() != err.Error() {
+		if before := e.omittedBefore(kind); before == nil || !isSameMessage(before.Error(), err.Error()) {
 			logf.FromContext(ctx).Info("The namespace is served without a kind", "namespace", e.name, "kind", kind.String(), "error", err.Error())
 		}
 	}
@@ -74,6 +74,7 @@ func (e *engagement) startLate(ctx context.Context, objects cache.Cache, kind sc
 	syncing, cancel := context.WithTimeout(ctx, lateSyncTimeout)
 	defer cancel()
 	if _, err := objects.GetInformer(syncing, lateObject(kind)); err != nil {
+		e.removeInformer(ctx, objects, kind) // it would go on to list and watch what nobody reads
 		return fmt.Errorf("%s could not be read within %s: %w", kind.Kind, lateSyncTimeout, err)
 	}
 	e.setLate(kind.GroupKind(), kind.Version)
@@ -84,6 +85,11 @@ func (e *engagement) startLate(ctx context.Context, objects cache.Cache, kind sc
 // stopLate takes a late kind out of the cache: the cluster has it no longer, or the operator may not read it.
 func (e *engagement) stopLate(ctx context.Context, objects cache.Cache, kind schema.GroupVersionKind) {
 	e.setLate(kind.GroupKind(), "")
+	e.removeInformer(ctx, objects, kind)
+}
+
+// removeInformer ends the informer of a late kind, if there is one.
+func (e *engagement) removeInformer(ctx context.Context, objects cache.Cache, kind schema.GroupVersionKind) {
 	if err := objects.RemoveInformer(ctx, lateObject(kind)); err != nil {
 		logf.FromContext(ctx).Error(err, "Could not stop to watch a kind", "namespace", e.name, "kind", kind.GroupKind().String())
 	}
