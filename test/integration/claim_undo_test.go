@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -174,4 +175,29 @@ func TestTenantRenamedWithoutItsClass(t *testing.T) {
 	if err := other.same(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// A Foo that drops spec.bar says until when its load balancer answers, keeps the address until then, and says nothing when it is gone.
+func TestFooDropsItsLoadBalancer(t *testing.T) {
+	needGraceClasses(t)
+	foo := newFoo("claim-grace", "drops", withBar, func(f *v1alpha1.Foo) { f.Spec.Bar.ClassName = shortClass })
+	create(t, foo)
+	waitFor(t, foo, v1alpha1.FooExposed, "True/"+v1alpha1.ReasonExposed)
+	before, address := exposed(t, deploymentOf(t, foo)), foo.Status.Address
+	change(t, foo, func(f *v1alpha1.Foo) { f.Spec.Bar = nil })
+	waitFor(t, foo, v1alpha1.FooExposed, "False/"+v1alpha1.ReasonReleasePending)
+	waitMessage(t, foo, v1alpha1.FooExposed, "the load balancer will be released at 20")
+	if foo.Status.Address != address || address == "" {
+		t.Errorf("the address is %q, want %q", foo.Status.Address, address)
+	}
+	waitGone(t, before.bar)
+	eventually(t, wait, func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(foo), foo); err != nil {
+			return err
+		}
+		if meta.FindStatusCondition(foo.Status.Conditions, v1alpha1.FooExposed) != nil || foo.Status.Address != "" {
+			return fmt.Errorf("status %+v of a Foo without a load balancer", foo.Status)
+		}
+		return nil
+	})
 }
