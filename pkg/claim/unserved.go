@@ -37,8 +37,11 @@ func (r *Reconciler) unserved(ctx context.Context, bar *v1alpha1.Bar) (reconcile
 	return r.lookAgain(bar), nil
 }
 
-// lookAgain requeues a Bar whose namespace is not served: the longer that lasts, the later.
+// lookAgain requeues a Bar whose namespace is not served: the longer that lasts, the later. A grace
+// period begins anew when the namespace is served again, because what the source asks for now was
+// not seen since, and a Foo may have yet to bring its Deployment in line with its own request.
 func (r *Reconciler) lookAgain(bar *v1alpha1.Bar) reconcile.Result {
+	r.pending.stop(bar.UID)
 	lasts := r.clock.Since(r.lost.begin(bar.UID))
 	return reconcile.Result{RequeueAfter: retry.Jitter(min(max(lasts, firstLook), lastLook))}
 }

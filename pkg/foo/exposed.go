@@ -40,10 +40,10 @@ func (r *Reconciler) exposed(ctx context.Context, foo *v1alpha1.Foo, deployment 
 func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alpha1.Bar, refusal *retry.Refusal) *exposure {
 	controlled := metav1.IsControlledBy(deployment, foo)
 	if foo.Spec.Bar == nil {
-		if held := heldBack(bar); held != "" && controlled {
-			return notExposed(v1alpha1.ReasonTerminating, "the load balancer is not wanted any more and is being released: "+held)
+		if !controlled {
+			return nil
 		}
-		return nil
+		return unwanted(deployment, bar)
 	}
 	class := foo.Spec.Bar.ClassName
 	result := notExposed(v1alpha1.ReasonBarPending, fmt.Sprintf("waiting for a load balancer of BarClass %q", class))
@@ -72,11 +72,14 @@ func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alp
 	case v1alpha1.PhaseReady:
 		if result.condition.Reason != v1alpha1.ReasonBarPending {
 			// A request that cannot be granted leaves the load balancer as it was.
-			result.condition.Message += "; meanwhile " + answering(bar, deployment, answer.Address())
+			result.condition.Message += "; meanwhile " + answering(deployment, answer.Address())
 			return result
 		}
 		result.condition.Status, result.condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonExposed
-		result.condition.Message = answering(bar, deployment, answer.Address())
+		result.condition.Message = answering(deployment, answer.Address())
+		if message := pendingMessage(bar); message != "" {
+			result.condition.Message += "; " + message
+		}
 	case v1alpha1.PhaseFailed:
 		result.condition.Message = answer.Message
 		if ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady); ready != nil {
@@ -88,6 +91,39 @@ func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alp
 		}
 	}
 	return result
+}
+
+// unwanted computes how a Foo without spec.bar is exposed: by the Bar of its Deployment until that Bar
+// is gone, because the load balancer answers during the grace period, and a tenant may still keep it.
+// A Bar that an annotation of somebody else's on the Deployment asks for is not the Foo's.
+func unwanted(deployment *appsv1.Deployment, bar *v1alpha1.Bar) *exposure {
+	const text = "the load balancer is not wanted any more and is being released"
+	switch {
+	case bar.Spec.Release:
+		if held := heldBack(bar); held != "" {
+			return notExposed(v1alpha1.ReasonTerminating, text+": "+held)
+		}
+		return notExposed(v1alpha1.ReasonTerminating, text)
+	case bar.Spec.SourceRef.UID == "", bar.Spec.SourceRef.UID != deployment.UID, deployment.Annotations[v1alpha1.BarClassAnnotation] != "":
+		return nil
+	}
+	result := notExposed(v1alpha1.ReasonReleasePending, "the load balancer is not wanted any more and is about to be released")
+	if message := pendingMessage(bar); message != "" {
+		result.condition.Message = message
+	}
+	if addresses := claim.AnswerOf(bar).Addresses; len(addresses) > 0 {
+		result.address = addresses[0].Value
+	}
+	return result
+}
+
+// pendingMessage returns until when a Bar is kept and what keeps it for longer, "" if no release is pending.
+func pendingMessage(bar *v1alpha1.Bar) string {
+	pending := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReleasePending)
+	if pending == nil || pending.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return pending.Message
 }
 
 func notExposed(reason, message string) *exposure {
@@ -125,7 +161,7 @@ func heldBack(bar *v1alpha1.Bar) string {
 // answering says where a load balancer that is ready answers, and whether anything does. Exposed
 // stays True without a Pod that is ready: the condition is about the load balancer, and Ready about
 // the Pods, so that a Pod's restart does not look like a lost load balancer.
-func answering(bar *v1alpha1.Bar, deployment *appsv1.Deployment, address string) string {
+func answering(deployment *appsv1.Deployment, address string) string {
 	text := "the load balancer answers at " + address
 	switch {
 	case deployment.Status.ReadyReplicas > 0:
@@ -133,9 +169,6 @@ func answering(bar *v1alpha1.Bar, deployment *appsv1.Deployment, address string)
 		text = fmt.Sprintf("the load balancer has the address %s, but nothing serves there: no Pod is wanted", address)
 	default:
 		text = fmt.Sprintf("the load balancer has the address %s, but nothing serves there: no Pod is ready", address)
-	}
-	if pending := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReleasePending); pending != nil && pending.Status == metav1.ConditionTrue {
-		text += "; " + pending.Message
 	}
 	return text
 }

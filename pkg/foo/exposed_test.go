@@ -13,10 +13,15 @@ import (
 )
 
 func TestDesireExposure(t *testing.T) {
-	state := func(state string) *appsv1.Deployment {
-		return rolledOut(1, func(d *appsv1.Deployment) {
+	state := func(state string, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+		asks := func(d *appsv1.Deployment) {
 			d.Annotations = map[string]string{v1alpha1.BarStateAnnotation: state, v1alpha1.BarClassAnnotation: "internal"}
-		})
+		}
+		return rolledOut(1, append([]func(*appsv1.Deployment){asks}, changes...)...)
+	}
+	optedOut := func(d *appsv1.Deployment) { delete(d.Annotations, v1alpha1.BarClassAnnotation) }
+	pending := func(b *v1alpha1.Bar) {
+		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BarReleasePending, Status: metav1.ConditionTrue, Message: "will be released at 12:00"}}
 	}
 	refused := &retry.Refusal{Reason: v1alpha1.ReasonRefused, Message: "exceeded quota: limits"}
 	conflict := &retry.Refusal{Reason: v1alpha1.ReasonConflict, Message: `Deployment "web" exists`}
@@ -53,6 +58,7 @@ func TestDesireExposure(t *testing.T) {
 		without    bool   // the Foo asks for none
 		want       string // status/reason
 		message    string // part of it
+		exact      string // all of it, if set
 		address    string
 	}{
 		"Exposed": {
@@ -135,8 +141,31 @@ func TestDesireExposure(t *testing.T) {
 			reason:     "Who takes the request back sees why the load balancer is still there.",
 			deployment: rolledOut(1), bar: bar(held), without: true, want: "False/Terminating", message: "not wanted any more and is being released: waiting for Service web-x",
 		},
-		"UnwantedBar":         {reason: "Without spec.bar the condition is absent.", deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) { b.Spec.Release = true }), without: true},
-		"BarOfAnAnnotation":   {reason: "A load balancer that somebody asked for on the Deployment is not the Foo's.", deployment: rolledOut(1), bar: bar(), without: true},
+		"UnwantedBar": {
+			reason:     "The condition stays until the load balancer is gone.",
+			deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) { b.Spec.Release = true }), without: true, want: "False/Terminating", message: "is being released",
+		},
+		"UnwantedBarGone": {reason: "Without spec.bar and a load balancer the condition is absent.", deployment: rolledOut(1), without: true},
+		"UnwantedBarPending": {
+			reason:     "During the grace period the load balancer answers, and the Foo says until when.",
+			deployment: state("ReleasePending: x", optedOut), bar: bar(pending), without: true,
+			want: "False/ReleasePending", message: "will be released at 12:00", address: "203.0.113.1",
+		},
+		"UnwantedBarReady": {
+			reason:     "The address must not vanish before the claim controller has marked the Bar.",
+			deployment: rolledOut(1), bar: bar(), without: true, want: "False/ReleasePending", message: "about to be released", address: "203.0.113.1",
+		},
+		"UnwantedBarOfAnEarlierDeployment": {
+			reason:     "The load balancer of an earlier Deployment of the name is not the present one's.",
+			deployment: rolledOut(1), bar: bar(pending, func(b *v1alpha1.Bar) { b.Spec.SourceRef.UID = "uid-old" }), without: true,
+		},
+		"UnwantedForeignPending": {reason: "Nor is one of somebody else's Deployment.", deployment: rolledOut(1, foreign), bar: bar(pending), without: true},
+		"BarOfAnAnnotation":      {reason: "A load balancer that somebody asked for on the Deployment is not the Foo's.", deployment: state("Ready"), bar: bar(), without: true},
+		"ClassNoLongerAllowed": {
+			reason:     "What the Deployment says until when is said once.",
+			deployment: state("ClassNotAllowed: will be released at 12:00"), bar: bar(pending),
+			want: "False/ClassNotAllowed", exact: "will be released at 12:00; meanwhile the load balancer answers at 203.0.113.1,2001:db8::1", address: "203.0.113.1",
+		},
 		"UnwantedForeignHeld": {reason: "Nor is one of somebody else's Deployment.", deployment: rolledOut(1, foreign), bar: bar(held), without: true},
 		"NoPodReady": {
 			reason:     "The load balancer is there; that nothing serves is said.",
@@ -149,9 +178,7 @@ func TestDesireExposure(t *testing.T) {
 		},
 		"ReleasePending": {
 			reason:     "It answers, but not for long.",
-			deployment: rolledOut(1), bar: bar(func(b *v1alpha1.Bar) {
-				b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BarReleasePending, Status: metav1.ConditionTrue, Message: "will be released at 12:00"}}
-			}),
+			deployment: rolledOut(1), bar: bar(pending),
 			want: "True/Exposed", message: "answers at 203.0.113.1,2001:db8::1; will be released at 12:00", address: "203.0.113.1",
 		},
 		"ClassMissing": {
@@ -176,7 +203,8 @@ func TestDesireExposure(t *testing.T) {
 				}
 				return
 			}
-			if is := string(got.condition.Status) + "/" + got.condition.Reason; is != tc.want || got.address != tc.address || !strings.Contains(got.condition.Message, tc.message) {
+			if is := string(got.condition.Status) + "/" + got.condition.Reason; is != tc.want || got.address != tc.address || !strings.Contains(got.condition.Message, tc.message) ||
+				tc.exact != "" && got.condition.Message != tc.exact {
 				t.Errorf("%s\ngot %s (%s), address %q", tc.reason, is, got.condition.Message, got.address)
 			}
 		})

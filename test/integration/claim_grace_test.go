@@ -156,47 +156,6 @@ func TestSourceDeletedWithinTheGracePeriod(t *testing.T) {
 	waitUnexposed(t, deployment)
 }
 
-// `kubectl rollout undo` brings back the annotations of the earlier revision, which did not opt in.
-func TestRolloutUndo(t *testing.T) {
-	needGraceClasses(t)
-	deployment := newDeployment("claim-grace", "undone", "")
-	create(t, deployment)
-	revision := func(want string) {
-		eventually(t, wait, func(ctx context.Context) error {
-			if err := admin.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
-				return err
-			}
-			if got := deployment.Annotations["deployment.kubernetes.io/revision"]; got != want || deployment.Status.ObservedGeneration != deployment.Generation {
-				return fmt.Errorf("revision %s, want %s", got, want)
-			}
-			return nil
-		})
-	}
-	revision("1")
-	change(t, deployment, func(d *appsv1.Deployment) {
-		askFor(d, graceClass)
-		d.Spec.Template.Spec.Containers[0].Image = "registry.example/web:2"
-	})
-	revision("2")
-	before := exposed(t, deployment)
-	kubeconfig, err := shared.AdminKubeconfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, stderr, err := shared.Kubectl(t.Context(), kubeconfig, "--namespace=claim-grace", "rollout", "undo", "deployment/undone"); err != nil {
-		t.Fatalf("%v: %s%s", err, out, stderr)
-	}
-	waitState(t, deployment, "ReleasePending")
-	if class := deployment.Annotations[v1alpha1.BarClassAnnotation]; class != "" {
-		t.Fatalf("kubectl rollout undo left BarClass %s", class)
-	}
-	change(t, deployment, func(d *appsv1.Deployment) { askFor(d, graceClass) })
-	exposed(t, deployment)
-	if err := before.same(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // Somebody takes the annotation off the Deployment of a Foo, which puts it back. The address stays.
 func TestFooKeepsItsAddress(t *testing.T) {
 	needGraceClasses(t)
@@ -224,11 +183,17 @@ func TestTyposKeepTheLoadBalancer(t *testing.T) {
 		change func(*corev1.Service)
 		state  string
 	}{
-		"Port":     {func(s *corev1.Service) { s.Annotations[v1alpha1.BarPortAnnotation] = "htpt" }, "InvalidPorts: "},
-		"Class":    {func(s *corev1.Service) { askFor(s, "interal") }, "BarClassNotFound: "},
-		"NotOurs":  {func(s *corev1.Service) { askFor(s, publicClass) }, "ClassNotAllowed: "},
-		"Selector": {func(s *corev1.Service) { s.Spec.Selector = nil }, "UnsupportedSource: "},
-		"Ranges":   {func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.9"} }, "UnsupportedSource: "},
+		"Port":      {func(s *corev1.Service) { s.Annotations[v1alpha1.BarPortAnnotation] = "htpt" }, "InvalidPorts: "},
+		"Class":     {func(s *corev1.Service) { askFor(s, "interal") }, "BarClassNotFound: "},
+		"NotOurs":   {func(s *corev1.Service) { askFor(s, publicClass) }, "ClassNotAllowed: "},
+		"Selector":  {func(s *corev1.Service) { s.Spec.Selector = nil }, "UnsupportedSource: "},
+		"Addresses": {func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.9"} }, "UnsupportedSource: remove spec.externalIPs"},
+		"Ranges": {
+			func(s *corev1.Service) {
+				s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] = "203.0.113.0/24"
+			},
+			"UnsupportedSource: remove the load balancer source ranges",
+		},
 	}
 	needBarClasses(t)
 	for name, tc := range cases {
@@ -241,6 +206,7 @@ func TestTyposKeepTheLoadBalancer(t *testing.T) {
 			always(t, 2*time.Second, before.same)
 			change(t, service, func(s *corev1.Service) {
 				delete(s.Annotations, v1alpha1.BarPortAnnotation)
+				delete(s.Annotations, corev1.AnnotationLoadBalancerSourceRangesKey)
 				askFor(s, internalClass)
 				s.Spec.Selector, s.Spec.ExternalIPs = map[string]string{"app": "web"}, nil
 			})

@@ -47,7 +47,9 @@ func killLeader(t *testing.T, w *world, g *guard, _ *rand.Rand) {
 
 func removeOrAddTenant(t *testing.T, w *world, _ *guard, random *rand.Rand) {
 	t.Helper()
-	if missing := newWorld().tenants; len(w.tenants) < len(missing) {
+	missing := newWorld().tenants
+	delete(missing, lostTenant)
+	if len(w.tenants) < len(missing) {
 		for name, t := range missing {
 			t.namespaces = slices.DeleteFunc(t.namespaces, func(namespace string) bool { return w.holderOf(namespace) != "" })
 			if w.tenants[name] == nil && len(t.namespaces) > 0 {
@@ -112,7 +114,7 @@ func deleteBar(t *testing.T, w *world, _ *guard, random *rand.Rand) {
 	}
 	w.restore(t)
 	w.waitServed(t)
-	deleted := barOf(key)
+	deleted := w.barOf(key)
 	bar := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Namespace: deleted.Namespace, Name: deleted.Name}}
 	must(t, client.IgnoreNotFound(firefighter.Delete(t.Context(), bar)))
 }
@@ -153,6 +155,9 @@ func letGo(t *testing.T, w *world, g *guard, _ *rand.Rand) {
 	must(t, admin.List(t.Context(), bars, client.InNamespace(systemNamespace)))
 	for i := range bars.Items {
 		bar := &bars.Items[i]
+		if bar.Spec.SourceRef.Namespace == lostNamespace {
+			continue // it stays lost until the end
+		}
 		ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
 		namespace := bar.Spec.SourceRef.Namespace
 		if ready == nil || ready.Reason != v1alpha1.ReasonNamespaceLost || w.holderOf(namespace) != "" {
@@ -171,25 +176,6 @@ func letGo(t *testing.T, w *world, g *guard, _ *rand.Rand) {
 		}
 		must(t, client.IgnoreNotFound(admin.Delete(t.Context(), bar)))
 	}
-}
-
-// ask brings the annotation of a source in line with what it asks for.
-func ask(t *testing.T, w *world, key client.ObjectKey) {
-	t.Helper()
-	try.Until(t, 30*time.Second, func(ctx context.Context) error {
-		service := &corev1.Service{}
-		if err := admin.Get(ctx, key, service); err != nil {
-			return err
-		}
-		if service.Annotations == nil {
-			service.Annotations = map[string]string{}
-		}
-		delete(service.Annotations, v1alpha1.BarClassAnnotation)
-		if s := w.sources[key]; s.asks {
-			service.Annotations[v1alpha1.BarClassAnnotation] = s.class
-		}
-		return admin.Update(ctx, service)
-	})
 }
 
 // optOutAndIn takes a request back, and makes it again within the grace period.
@@ -221,9 +207,21 @@ func recreateSource(t *testing.T, w *world, g *guard, random *rand.Rand) {
 	t.Helper()
 	key := pick(random, w.keys())
 	g.forget(key)
-	must(t, admin.Delete(t.Context(), w.object(key)))
+	must(t, admin.Delete(t.Context(), w.object(key), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	must(t, admin.Create(t.Context(), w.object(key)))
 	w.disturb(key)
+}
+
+// replaceClass deletes a BarClass and makes it again, as `kubectl replace --force` does. That is no
+// request of a source, and changes nothing.
+func replaceClass(t *testing.T, _ *world, _ *guard, random *rand.Rand) {
+	t.Helper()
+	class := &v1alpha1.BarClass{}
+	must(t, admin.Get(t.Context(), client.ObjectKey{Name: pick(random, []string{internalClass, webClass, tenantClass})}, class))
+	must(t, admin.Delete(t.Context(), class))
+	time.Sleep(time.Duration(random.IntN(int(grace / 2))))
+	class.ResourceVersion, class.UID, class.ManagedFields = "", "", nil
+	must(t, admin.Create(t.Context(), class))
 }
 
 func recreateNamespace(t *testing.T, w *world, g *guard, random *rand.Rand) {

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
-	"github.com/controlee/controlee/pkg/claim"
 	"github.com/controlee/controlee/test/cluster"
 	"github.com/controlee/controlee/test/try"
 )
@@ -24,7 +23,11 @@ import (
 const (
 	internalClass = "internal"
 	webClass      = "web"
+	tenantClass   = "by-tenant" // a rename of the tenant changes the host names
 	grace         = 3 * time.Second
+	// The Tenant that is missing for nearly all of the test, and its namespace: its Bars say for most of the time that the namespace is lost.
+	lostTenant    = "lost"
+	lostNamespace = "n4"
 	// stable is how long after its last request a load balancer counts as given: a release that was decided just before is under way.
 	stable = 2 * time.Second
 )
@@ -35,6 +38,8 @@ type world struct {
 	sources    map[client.ObjectKey]*source
 	operators  replicas
 	generation int
+	holders    map[string]string // by namespace, the last Tenant that it was wanted for
+	guard      *guard
 	removed    []client.Object // objects of the platform that are missing, to be restored
 }
 
@@ -43,23 +48,18 @@ type tenant struct {
 	leaving    bool
 }
 
-// source is a Service that asks for a load balancer, or does not.
-type source struct {
-	class     string // that it asks for when it asks
-	asks      bool
-	disturbed time.Time // when something was last asked that may change its load balancer
-}
-
 func newWorld() *world {
 	w := &world{
-		tenants: map[string]*tenant{"a": {namespaces: []string{"n0"}}, "b": {namespaces: []string{"n1"}}, "c": {namespaces: []string{"n2", "n3"}}},
-		sources: map[client.ObjectKey]*source{},
+		tenants: map[string]*tenant{
+			"a": {namespaces: []string{"n0"}}, "b": {namespaces: []string{"n1"}}, "c": {namespaces: []string{"n2", "n3"}},
+			lostTenant: {namespaces: []string{lostNamespace}},
+		},
+		sources: newSources("n0", "n1", "n2", "n3", lostNamespace),
+		holders: map[string]string{},
 	}
-	for _, namespace := range []string{"n0", "n1", "n2", "n3"} {
-		// Of the same name in all namespaces, so that the host names have rivals.
-		for name, class := range map[string]string{"pay": webClass, "shop": webClass, "db": internalClass, "cache": internalClass} {
-			w.sources[client.ObjectKey{Namespace: namespace, Name: name}] = &source{class: class, asks: true}
-		}
+	delete(w.sources, client.ObjectKey{Namespace: lostNamespace, Name: "shop"}) // a host name for the others to contend for
+	for _, namespace := range w.namespaces() {
+		w.holders[namespace] = w.holderOf(namespace)
 	}
 	return w
 }
@@ -74,13 +74,13 @@ func (w *world) release() cluster.Chart {
 			namespaces = append(namespaces, namespace)
 		}
 		list = append(list, map[string]any{
-			"name": name, "namespaces": namespaces, "leaving": t.leaving, "allowedBarClasses": []any{internalClass, webClass},
+			"name": name, "namespaces": namespaces, "leaving": t.leaving, "allowedBarClasses": []any{internalClass, webClass, tenantClass},
 		})
 	}
 	return cluster.Chart{
 		Release: "controlee", Namespace: systemNamespace,
 		Values: map[string]any{
-			"replicaCount": 0, "tenants": list, "externalBarClasses": []any{webClass},
+			"replicaCount": 0, "tenants": list, "externalBarClasses": []any{webClass, tenantClass},
 			"barClasses": map[string]any{internalClass: map[string]any{"releaseGracePeriodSeconds": int(grace.Seconds())}},
 			"lock":       map[string]any{"breakGlassGroups": []any{breakGlassGroup}},
 		},
@@ -94,20 +94,62 @@ func (w *world) build(t *testing.T) {
 		must(t, admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	}
 	must(t, shared.InstallChart(t.Context(), w.release()))
-	must(t, admin.Create(t.Context(), &v1alpha1.BarClass{
-		ObjectMeta: metav1.ObjectMeta{Name: webClass},
-		Spec: v1alpha1.BarClassSpec{
-			ReleaseGracePeriodSeconds: ptr.To(int32(grace.Seconds())),
-			Provider: v1alpha1.BarProvider{Type: v1alpha1.GatewayProvider, Gateway: &v1alpha1.GatewayProviderSpec{
-				ParentRef: v1alpha1.GatewayReference{Namespace: "infra", Name: "public"}, HostnameTemplate: "{name}.apps.example.com",
-			}},
-		},
-	}))
-	for key := range w.sources {
-		must(t, admin.Create(t.Context(), w.object(key)))
+	for name, template := range map[string]string{webClass: "{name}.apps.example.com", tenantClass: "{name}.{tenant}.example.com"} {
+		must(t, admin.Create(t.Context(), &v1alpha1.BarClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.BarClassSpec{
+				ReleaseGracePeriodSeconds: ptr.To(int32(grace.Seconds())),
+				Provider: v1alpha1.BarProvider{Type: v1alpha1.GatewayProvider, Gateway: &v1alpha1.GatewayProviderSpec{
+					ParentRef: v1alpha1.GatewayReference{Namespace: "infra", Name: "public"}, HostnameTemplate: template,
+				}},
+			},
+		}))
 	}
 	w.operators = startReplicas(t, w.generation)
 	t.Cleanup(func() { w.operators.stop() })
+	for _, key := range w.keys() {
+		if key.Namespace == lostNamespace {
+			must(t, admin.Create(t.Context(), w.object(key)))
+		}
+	}
+	w.waitGiven(t, func(key client.ObjectKey) bool { return key.Namespace == lostNamespace })
+	for _, key := range w.keys() {
+		if key.Namespace != lostNamespace {
+			must(t, admin.Create(t.Context(), w.object(key)))
+		}
+	}
+}
+
+// lose takes away the Tenant that is missing from then on. Its sources were the first, and hold a
+// host name that all others of the name wait for.
+func (w *world) lose(t *testing.T, g *guard) {
+	t.Helper()
+	given, err := w.given(t.Context())
+	must(t, err)
+	g.expect(given)
+	delete(w.tenants, lostTenant)
+	w.upgrade(t)
+}
+
+// waitGiven waits until some sources have what they ask for.
+func (w *world) waitGiven(t *testing.T, which func(client.ObjectKey) bool) {
+	t.Helper()
+	try.Until(t, time.Minute, func(ctx context.Context) error {
+		given, err := w.given(ctx)
+		if err != nil {
+			return err
+		}
+		has := map[client.ObjectKey]bool{}
+		for _, its := range given {
+			has[its.source] = true
+		}
+		for key := range w.sources {
+			if which(key) && !has[key] {
+				return fmt.Errorf("%s has no load balancer", key)
+			}
+		}
+		return nil
+	})
 }
 
 func (w *world) namespaces() []string {
@@ -116,18 +158,6 @@ func (w *world) namespaces() []string {
 		found[key.Namespace] = true
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// object is a source as the API server is to have it.
-func (w *world) object(key client.ObjectKey) *corev1.Service {
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": key.Name}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
-	}
-	if s := w.sources[key]; s.asks {
-		service.Annotations = map[string]string{v1alpha1.BarClassAnnotation: s.class}
-	}
-	return service
 }
 
 // disturb notes that the load balancers of sources may change by what is about to be asked. In a namespace that is all of its sources'.
@@ -141,9 +171,23 @@ func (w *world) disturb(keys ...client.ObjectKey) {
 	}
 }
 
-// upgrade brings the release in line with the tenants, which also restores what is missing.
+// upgrade brings the release in line with the tenants, which also restores what is missing. Where a
+// namespace belongs to another Tenant then, the host names with the Tenant's name in them change.
 func (w *world) upgrade(t *testing.T) {
 	t.Helper()
+	for _, namespace := range w.namespaces() {
+		holder := w.holderOf(namespace)
+		if holder == "" || holder == w.holders[namespace] {
+			continue
+		}
+		w.holders[namespace] = holder
+		for key, s := range w.sources {
+			if key.Namespace == namespace && s.class == tenantClass {
+				w.disturb(key)
+				w.guard.forget(key)
+			}
+		}
+	}
 	must(t, shared.UpgradeChart(t.Context(), w.release()))
 	w.removed = nil
 }
@@ -188,37 +232,38 @@ func (w *world) holderOf(namespace string) string {
 	return ""
 }
 
-// given returns the UIDs of the objects that sources have been given for good, by source: nothing was asked lately that may change them,
-// and their Bars say that they are as asked for. One that is in nobody's hands just now is left out.
-func (w *world) given(ctx context.Context) (map[client.ObjectKey]types.UID, error) {
+// given returns the objects that sources have been given for good: nothing was asked lately that may
+// change them, and their Bars are as asked for, or their namespaces are lost and keep what they have.
+func (w *world) given(ctx context.Context) (map[types.UID]possession, error) {
 	bars := &v1alpha1.BarList{}
 	if err := admin.List(ctx, bars, client.InNamespace(systemNamespace)); err != nil {
 		return nil, err
 	}
-	given := map[client.ObjectKey]types.UID{}
+	given := map[types.UID]possession{}
 	for i := range bars.Items {
 		bar := &bars.Items[i]
 		key := client.ObjectKey{Namespace: bar.Spec.SourceRef.Namespace, Name: bar.Spec.SourceRef.Name}
 		s := w.sources[key]
-		if s == nil || !s.asks || time.Since(s.disturbed) < stable || bar.Spec.Release || len(bar.Status.Conditions) > 1 ||
-			bar.Status.ObservedGeneration != bar.Generation || bar.Status.Phase == v1alpha1.PhaseFailed {
+		if s == nil || !s.asks || time.Since(s.disturbed) < stable || bar.Spec.ClassName != s.class || !hasItsOwn(bar) {
 			continue
 		}
-		service := &corev1.Service{}
-		if err := admin.Get(ctx, key, service); err != nil || service.UID != bar.Spec.SourceRef.UID {
+		if holder := w.holderOf(key.Namespace); s.class == tenantClass && holder != "" && holder != bar.Spec.Tenant {
+			continue // its host name is about to change
+		}
+		if uid, err := w.uid(ctx, key); err != nil || uid != bar.Spec.SourceRef.UID {
 			continue
 		}
-		for _, target := range bar.Status.Targets {
-			if target.State == v1alpha1.TargetApplied {
-				given[key] = target.UID
-			}
-		}
+		given[bar.Status.Targets[0].UID] = possession{source: key, bar: bar.UID}
 	}
 	return given, nil
 }
 
-func barOf(key client.ObjectKey) client.ObjectKey {
-	return client.ObjectKey{Namespace: systemNamespace, Name: claim.BarName(v1alpha1.SourceService, key.Namespace, key.Name)}
+// hasItsOwn returns whether a Bar has one object, and neither a change nor a release of it is under
+// way. A Bar whose namespace is lost is Failed, and has what it had.
+func hasItsOwn(bar *v1alpha1.Bar) bool {
+	return !bar.Spec.Release && len(bar.Status.Conditions) == 1 && bar.Status.ObservedGeneration == bar.Generation &&
+		(bar.Status.Phase != v1alpha1.PhaseFailed || bar.Status.Conditions[0].Reason == v1alpha1.ReasonNamespaceLost) &&
+		len(bar.Status.Targets) == 1 && bar.Status.Targets[0].State == v1alpha1.TargetApplied
 }
 
 // gone waits until an object is gone.
