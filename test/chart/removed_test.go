@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/test/cluster"
 	"github.com/controlee/controlee/test/commands"
 )
@@ -60,12 +61,29 @@ func (e *env) tenantNames(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
+// madeRoute makes a route as a Bar does, in team-a and before a release locks it.
+func (e *env) madeRoute(t *testing.T) schema.GroupVersionResource {
+	t.Helper()
+	routes := e.serveRoutes(t)
+	route := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+		"metadata": map[string]any{"name": "web", "labels": map[string]any{v1alpha1.BarLabel: "web"}},
+		"spec":     map[string]any{"hostnames": []any{"web.example.com"}},
+	}}
+	eventually(t, "the policies of an earlier release are forgotten", func() bool {
+		_, err := e.dynamic.Resource(routes).Namespace("team-a").Create(t.Context(), route, metav1.CreateOptions{})
+		return err == nil
+	})
+	return routes
+}
+
 const upgradeLine = "helm upgrade controlee CHART --namespace controlee-system"
 
 // An upgrade without the values file has no tenants. It must not remove those that are installed, unless it is asked to.
 func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a", "team-b")
+	routes := e.madeRoute(t)
 	dir := valuesFile(t, tenants(tenant("team-a", false, "team-a"), tenant("team-b", false, "team-b")))
 	uninstall := cluster.Chart{Release: "controlee", Namespace: systemNamespace}
 	if _, err := e.helmLine(t, dir, "helm install controlee CHART --namespace controlee-system --values values.yaml"); err != nil {
@@ -133,6 +151,9 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	}
 	// The commands of the notes. The one that waits is about an entry that was put back.
 	for _, line := range commands.Of(out) {
+		if strings.HasPrefix(line, "kubectl delete bars ") && e.exists(t, routes, "team-a", "web") {
+			t.Errorf("a Bar, and its host name with it, is let go of while its route serves:\n%s", out)
+		}
 		if strings.HasPrefix(line, "kubectl delete") || strings.HasPrefix(line, "kubectl annotate") {
 			if _, _, err := e.Shell(t.Context(), "", dir, line); err != nil {
 				t.Error(err)
@@ -157,7 +178,7 @@ func TestUpgradeRemovesTenantsThatWereLeaving(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := e.helmLine(t, t.TempDir(), upgradeLine+" --reset-values")
-	if err != nil || !strings.Contains(out, "- tenant team-a, with namespace team-a: its load balancers were released before.") || strings.Contains(out, "kubectl delete services") {
+	if err != nil || !strings.Contains(out, "- tenant team-a, with namespace team-a: its load balancers were released before.") || strings.Contains(out, "kubectl delete ") {
 		t.Errorf("got %v\n%s", err, out)
 	}
 }

@@ -105,3 +105,18 @@ Objects that protect a namespace and are in the cluster although the values of a
 {{- end -}}
 {{- $kept | toJson -}}
 {{- end -}}
+
+{{/*
+The resources that a Bar makes and that the cluster has, as an argument of kubectl. Routes are first, since they have the host names.
+*/}}
+{{- define "controlee.barObjectResources" -}}
+{{- $resources := list -}}
+{{- range $kind := list "HTTPRoute" "TCPRoute" "TLSRoute" -}}
+{{- range $.Capabilities.APIVersions -}}
+{{- if and (hasPrefix "gateway.networking.k8s.io/" .) (hasSuffix (printf "/%s" $kind) .) -}}
+{{- $resources = append $resources (printf "%ss.gateway.networking.k8s.io" (lower $kind)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- append ($resources | uniq) "services" | join "," -}}
+{{- end -}}
