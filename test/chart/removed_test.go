@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,17 +166,28 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	}
 }
 
-// Tenants that were marked as leaving may go, even the last ones.
-func TestUpgradeRemovesTenantsThatWereLeaving(t *testing.T) {
+// Tenants whose load balancers were released may go, even the last ones. Being marked as leaving is not enough.
+func TestUpgradeRemovesTenantsThatWereReleased(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a")
 	leaving := tenant("team-a", false, "team-a")
 	leaving["leaving"] = true
 	chart := cluster.Chart{Release: "controlee", Namespace: systemNamespace, Values: tenants(leaving)}
 	e.install(t, chart)
-	patch := `{"status": {"conditions": [{"type": "Released", "status": "True", "reason": "Released", "message": "", "lastTransitionTime": "2030-01-01T00:00:00Z"}]}}`
-	if _, err := e.dynamic.Resource(tenantGVR).Namespace(systemNamespace).Patch(t.Context(), "team-a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	records := e.dynamic.Resource(tenantGVR).Namespace(systemNamespace)
+	record, err := records.Get(t.Context(), "team-a", metav1.GetOptions{})
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, observed := range []int64{0, record.GetGeneration()} {
+		if _, err := e.helmLine(t, t.TempDir(), upgradeLine+" --reset-values"); err == nil || !strings.Contains(err.Error(), "this upgrade would remove every tenant") {
+			t.Errorf("a tenant that is leaving and not released may go: %v", err)
+		}
+		patch := fmt.Sprintf(`{"status": {"conditions": [{"type": "Released", "status": "True", "reason": "Released", "message": "",
+			"lastTransitionTime": "2030-01-01T00:00:00Z", "observedGeneration": %d}]}}`, observed)
+		if _, err := records.Patch(t.Context(), "team-a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	out, err := e.helmLine(t, t.TempDir(), upgradeLine+" --reset-values")
 	if err != nil || !strings.Contains(out, "- tenant team-a, with namespace team-a: its load balancers were released before.") || strings.Contains(out, "kubectl delete ") {
