@@ -68,7 +68,8 @@ type BarClassSpec struct {
 
 	// Grace period in seconds, 0 to 86400. When the source of a load balancer opts out, or its tenant may no longer use this class, the
 	// load balancer is kept for so long, and its source says when it will be released. A request that comes back within the grace period
-	// keeps the load balancer with its address. 0 releases at once. Deleting the source is not delayed.
+	// keeps the load balancer with its address. 0 releases at once, and so gives up the address of a Foo, too, whose Deployment loses its
+	// annotation for a moment, as by `kubectl rollout undo`. Deleting the source is not delayed.
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
