@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/test/cluster"
 	"github.com/controlee/controlee/test/commands"
 )
@@ -60,12 +62,29 @@ func (e *env) tenantNames(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
+// madeRoute makes a route as a Bar does, in team-a and before a release locks it.
+func (e *env) madeRoute(t *testing.T) schema.GroupVersionResource {
+	t.Helper()
+	routes := e.serveRoutes(t)
+	route := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+		"metadata": map[string]any{"name": "web", "labels": map[string]any{v1alpha1.BarLabel: "web"}},
+		"spec":     map[string]any{"hostnames": []any{"web.example.com"}},
+	}}
+	eventually(t, "the policies of an earlier release are forgotten", func() bool {
+		_, err := e.dynamic.Resource(routes).Namespace("team-a").Create(t.Context(), route, metav1.CreateOptions{})
+		return err == nil
+	})
+	return routes
+}
+
 const upgradeLine = "helm upgrade controlee CHART --namespace controlee-system"
 
 // An upgrade without the values file has no tenants. It must not remove those that are installed, unless it is asked to.
 func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a", "team-b")
+	routes := e.madeRoute(t)
 	dir := valuesFile(t, tenants(tenant("team-a", false, "team-a"), tenant("team-b", false, "team-b")))
 	uninstall := cluster.Chart{Release: "controlee", Namespace: systemNamespace}
 	if _, err := e.helmLine(t, dir, "helm install controlee CHART --namespace controlee-system --values values.yaml"); err != nil {
@@ -133,6 +152,9 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	}
 	// The commands of the notes. The one that waits is about an entry that was put back.
 	for _, line := range commands.Of(out) {
+		if strings.HasPrefix(line, "kubectl delete bars ") && e.exists(t, routes, "team-a", "web") {
+			t.Errorf("a Bar, and its host name with it, is let go of while its route serves:\n%s", out)
+		}
 		if strings.HasPrefix(line, "kubectl delete") || strings.HasPrefix(line, "kubectl annotate") {
 			if _, _, err := e.Shell(t.Context(), "", dir, line); err != nil {
 				t.Error(err)
@@ -144,20 +166,31 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	}
 }
 
-// Tenants that were marked as leaving may go, even the last ones.
-func TestUpgradeRemovesTenantsThatWereLeaving(t *testing.T) {
+// Tenants whose load balancers were released may go, even the last ones. Being marked as leaving is not enough.
+func TestUpgradeRemovesTenantsThatWereReleased(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a")
 	leaving := tenant("team-a", false, "team-a")
 	leaving["leaving"] = true
 	chart := cluster.Chart{Release: "controlee", Namespace: systemNamespace, Values: tenants(leaving)}
 	e.install(t, chart)
-	patch := `{"status": {"conditions": [{"type": "Released", "status": "True", "reason": "Released", "message": "", "lastTransitionTime": "2030-01-01T00:00:00Z"}]}}`
-	if _, err := e.dynamic.Resource(tenantGVR).Namespace(systemNamespace).Patch(t.Context(), "team-a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	records := e.dynamic.Resource(tenantGVR).Namespace(systemNamespace)
+	record, err := records.Get(t.Context(), "team-a", metav1.GetOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
+	for _, observed := range []int64{0, record.GetGeneration()} {
+		if _, err := e.helmLine(t, t.TempDir(), upgradeLine+" --reset-values"); err == nil || !strings.Contains(err.Error(), "this upgrade would remove every tenant") {
+			t.Errorf("a tenant that is leaving and not released may go: %v", err)
+		}
+		patch := fmt.Sprintf(`{"status": {"conditions": [{"type": "Released", "status": "True", "reason": "Released", "message": "",
+			"lastTransitionTime": "2030-01-01T00:00:00Z", "observedGeneration": %d}]}}`, observed)
+		if _, err := records.Patch(t.Context(), "team-a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	out, err := e.helmLine(t, t.TempDir(), upgradeLine+" --reset-values")
-	if err != nil || !strings.Contains(out, "- tenant team-a, with namespace team-a: its load balancers were released before.") || strings.Contains(out, "kubectl delete services") {
+	if err != nil || !strings.Contains(out, "- tenant team-a, with namespace team-a: its load balancers were released before.") || strings.Contains(out, "kubectl delete ") {
 		t.Errorf("got %v\n%s", err, out)
 	}
 }

@@ -59,7 +59,7 @@ var run = map[string]string{
 	"helm show crds CHART | ":                               "test/chart TestCommandsInMessages",
 	"kubectl apply --server-side --force-conflicts -f -":    "test/chart TestCommandsInMessages",
 	"kubectl get bars ":                                     "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
-	"kubectl delete services --selector controlee.dev/bar ": "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
+	`kubectl delete {{ include "controlee.barObjectResourc`: "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
 	"kubectl annotate deployments,services --all ":          "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
 	"kubectl delete bars ":                                  "test/chart TestUpgradeThatRemovesEveryTenantIsRefused",
 	"kubectl delete bar %[4]s -n %[5]s`":                    "test/integration TestHostnameOfATenantThatGoes",

@@ -55,14 +55,28 @@ func TestEntryTakenOutAtOnce(t *testing.T) {
 	create(t, service)
 	barOf(t, deployment)
 	barOf(t, service)
+	site := newDeployment("team-y", "site", "web")
+	create(t, site)
+	try.Until(t, wait, func(ctx context.Context) error {
+		if n, err := routesIn(ctx, "team-y"); n != 1 {
+			return fmt.Errorf("%d routes (%w)", n, err)
+		}
+		return nil
+	})
 
 	edit(t, func(tenants map[string]any) { delete(tenants, "team-y") })
 	upgrade(t)
-	if out := commands.run(t, "kubectl get bars"); strings.Count(out, "team-y") < 2 {
-		t.Errorf("two Bars should be there:\n%s", out)
+	if out := commands.run(t, "kubectl get bars"); strings.Count(out, "team-y") < 3 {
+		t.Errorf("three Bars should be there:\n%s", out)
 	}
-	commands.run(t, "kubectl delete services --selector controlee.dev/bar")
+	for _, kind := range []string{"httproutes", "tcproutes", "tlsroutes", "services"} {
+		commands.run(t, "kubectl delete "+kind+" --selector controlee.dev/bar")
+	}
 	commands.run(t, "kubectl wait --for=condition=Ready=Unknown bars")
+	// The Bar's host name is free from here on: whoever gets it must not share it with a route of this team.
+	if n, err := routesIn(t.Context(), "team-y"); n != 0 || err != nil {
+		t.Errorf("%d routes serve while their Bars are let go of (%v)", n, err)
+	}
 	commands.run(t, "kubectl delete bars")
 	commands.run(t, "kubectl annotate deployments,services --all")
 	commands.run(t, "kubectl patch service api")

@@ -74,18 +74,27 @@ func prepare(ctx context.Context) (*cluster.OperatorProcess, error) {
 	if admin, err = client.New(shared.AdminConfig(), client.Options{Scheme: operator.NewScheme()}); err != nil {
 		return nil, err
 	}
+	if err := shared.InstallGatewayAPI(ctx, "httproutes", "tcproutes", "tlsroutes"); err != nil {
+		return nil, err
+	}
 	if folder, err = os.MkdirTemp("", "controlee-docs-"); err != nil {
 		return nil, err
 	}
 	values["replicaCount"] = 0 // the operator is a process
-	values["barClasses"] = map[string]any{"edge": map[string]any{
-		"provider":                  map[string]any{"type": "Service", "service": map[string]any{"type": "NodePort"}},
-		"releaseGracePeriodSeconds": 20, // longer than an upgrade takes
-	}}
+	values["barClasses"] = map[string]any{
+		"edge": map[string]any{
+			"provider":                  map[string]any{"type": "Service", "service": map[string]any{"type": "NodePort"}},
+			"releaseGracePeriodSeconds": 20, // longer than an upgrade takes
+		},
+		"web": map[string]any{"provider": map[string]any{"type": "Gateway", "gateway": map[string]any{
+			"parentRef": map[string]any{"namespace": "gateways", "name": "shared"}, "routeKind": "HTTPRoute",
+			"hostnameTemplate": "{name}.{namespace}.apps.example.com",
+		}}},
+	}
 	entries := map[string]any{}
 	for _, name := range []string{"team-a", "team-c", "team-r", "team-x", "team-y", "team-z"} {
 		entries[name] = map[string]any{
-			"name": name, "namespaces": []any{name}, "allowedBarClasses": []any{"internal", "edge"},
+			"name": name, "namespaces": []any{name}, "allowedBarClasses": []any{"internal", "edge", "web"},
 			"createNamespaces": map[string]any{
 				"create": true, "defaultDenyNetworkPolicy": true, "resourceQuota": map[string]any{"pods": "50"},
 				"limitRange": map[string]any{"default": map[string]any{"memory": "64Mi"}},

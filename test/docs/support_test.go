@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,6 +101,14 @@ func barsIn(ctx context.Context, namespace string) ([]v1alpha1.Bar, error) {
 	bars := &v1alpha1.BarList{}
 	err := admin.List(ctx, bars, client.InNamespace(systemNamespace), client.MatchingLabels{v1alpha1.SourceNamespaceLabel: namespace})
 	return bars.Items, err
+}
+
+// routesIn counts the routes of Bars in a tenant's namespace.
+func routesIn(ctx context.Context, namespace string) (int, error) {
+	routes := &unstructured.UnstructuredList{}
+	routes.SetGroupVersionKind(schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRouteList"})
+	err := admin.List(ctx, routes, client.InNamespace(namespace), client.HasLabels{v1alpha1.BarLabel})
+	return len(routes.Items), err
 }
 
 // keeps checks that a load balancer is the one that it was.

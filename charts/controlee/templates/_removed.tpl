@@ -4,7 +4,9 @@ What an upgrade takes from the tenants that this release has installed, as JSON:
   tenants: a list, sorted by name, of {tenant, namespaces, removed, leaving, released}. `namespaces` are those that no entry of the
            values names any more; `removed` says whether the Tenant goes with them. A renamed tenant, whose namespaces are all
            under another entry, is not in the list.
-  all:     whether no installed tenant keeps a name or a namespace, and one of them at least was not marked as leaving.
+  all:     whether no installed tenant keeps a name or a namespace, and one of them at least was not released.
+
+A tenant counts as released if it is leaving, and the operator says so of its present generation by the condition Released.
 
 Found by `lookup`, so that nothing is known where Helm does not ask the cluster: in `helm template` (which Argo CD runs) and in
 client-side dry runs. A rollback renders no templates at all.
@@ -34,7 +36,14 @@ client-side dry runs. A rollback renders no templates at all.
 {{- range $name := keys $installed | sortAlpha -}}
 {{- $record := get $installed $name -}}
 {{- $leaving := dig "spec" "leaving" false $record -}}
-{{- if not $leaving -}}
+{{- $released := false -}}
+{{- range dig "status" "conditions" list $record -}}
+{{- $current := eq (dig "observedGeneration" 0 . | int64) ($record.metadata.generation | int64) -}}
+{{- if and $leaving $current (eq .type "Released") (eq .status "True") -}}
+{{- $released = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $released -}}
 {{- $active = add1 $active -}}
 {{- end -}}
 {{- $lost := list -}}
@@ -47,12 +56,6 @@ client-side dry runs. A rollback renders no templates at all.
 {{- $stays = add1 $stays -}}
 {{- end -}}
 {{- if $lost -}}
-{{- $released := false -}}
-{{- range dig "status" "conditions" list $record -}}
-{{- if and $leaving (eq .type "Released") (eq .status "True") -}}
-{{- $released = true -}}
-{{- end -}}
-{{- end -}}
 {{- $removed = append $removed (dict "tenant" $name "namespaces" (sortAlpha $lost) "removed" (not (hasKey $names $name)) "leaving" $leaving "released" $released) -}}
 {{- end -}}
 {{- end -}}
@@ -70,7 +73,7 @@ client-side dry runs. A rollback renders no templates at all.
 {{- range $found.tenants -}}
 {{- $names = append $names .tenant -}}
 {{- end -}}
-{{- fail (printf "this upgrade would remove every tenant that is installed (%s), and nothing has been changed. If the values file was left out, name it (helm upgrade %s CHART --namespace %s --values YOUR-VALUES.yaml) or keep the values of the release (helm upgrade %s CHART --namespace %s --reset-then-reuse-values). To remove all tenants on purpose, add --set allowRemovingAllTenants=true" (join ", " $names) .Release.Name .Release.Namespace .Release.Name .Release.Namespace) -}}
+{{- fail (printf "this upgrade would remove every tenant that is installed (%s), and nothing has been changed. If the values file was left out, name it (helm upgrade %s CHART --namespace %s --values YOUR-VALUES.yaml) or keep the values of the release (helm upgrade %s CHART --namespace %s --reset-then-reuse-values). To remove all tenants on purpose, mark them as leaving and wait until the condition Released of each is True, or add --set allowRemovingAllTenants=true" (join ", " $names) .Release.Name .Release.Namespace .Release.Name .Release.Namespace) -}}
 {{- end -}}
 {{- end -}}
 
@@ -104,4 +107,19 @@ Objects that protect a namespace and are in the cluster although the values of a
 {{- end -}}
 {{- end -}}
 {{- $kept | toJson -}}
+{{- end -}}
+
+{{/*
+The resources that a Bar makes and that the cluster has, as an argument of kubectl. Routes are first, since they have the host names.
+*/}}
+{{- define "controlee.barObjectResources" -}}
+{{- $resources := list -}}
+{{- range $kind := list "HTTPRoute" "TCPRoute" "TLSRoute" -}}
+{{- range $.Capabilities.APIVersions -}}
+{{- if and (hasPrefix "gateway.networking.k8s.io/" .) (hasSuffix (printf "/%s" $kind) .) -}}
+{{- $resources = append $resources (printf "%ss.gateway.networking.k8s.io" (lower $kind)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- append ($resources | uniq) "services" | join "," -}}
 {{- end -}}

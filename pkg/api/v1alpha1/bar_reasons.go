@@ -44,7 +44,7 @@ const (
 )
 
 // ReasonOptedOut is the reason of the condition ReleasePending of a Bar whose source has taken its request back; ReasonClassNotAllowed
-// is the other one. It is also the reason of the Event on the source.
+// is the other one. The Event on the source has the reason LoadBalancerReleasePending then.
 const ReasonOptedOut = "OptedOut"
 
 // ReasonClassReady is the reason of the condition Ready of a BarClass that can be used. Why one cannot is said with the reasons of a Bar.

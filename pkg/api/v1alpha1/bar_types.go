@@ -101,8 +101,8 @@ type BarSpec struct {
 	// +optional
 	Traffic *BarTraffic `json:"traffic,omitempty"`
 
-	// Whether the load balancer is to be taken away: the source is gone, or the grace period after its request is over, or its Tenant
-	// is leaving.
+	// Whether the load balancer is to be taken away: the source or its namespace is gone, or the grace period is over after the source
+	// took its request back or its Tenant lost the right to use the class, or its Tenant is leaving.
 	// The claim controller sets it; the Bar controller then removes all that `status.targets` holds and deletes the Bar.
 	// Once true it stays true.
 	// +optional

@@ -68,8 +68,8 @@ type BarClassSpec struct {
 
 	// Grace period in seconds, 0 to 86400. When the source of a load balancer opts out, or its tenant may no longer use this class, the
 	// load balancer is kept for that long, and its source says when it will be released. A request that comes back within the grace period
-	// keeps the load balancer with its address. 0 releases at once. There is no grace period when the source is deleted or its tenant is
-	// leaving.
+	// keeps the load balancer with its address. 0 releases at once, and so gives up the address of a Foo, too, whose Deployment loses its
+	// annotation for a moment, as by `kubectl rollout undo`. There is no grace period when the source is deleted or its tenant is leaving.
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
