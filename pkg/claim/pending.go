@@ -25,7 +25,8 @@ type pending struct {
 func (p *pending) message(bar *v1alpha1.Bar) string {
 	at := p.deadline.UTC().Format(time.RFC3339)
 	if p.reason == v1alpha1.ReasonClassNotAllowed {
-		return fmt.Sprintf("your team may no longer use BarClass %q: the load balancer will be released at %s. To keep it, ask your platform admin to allow the class again, or ask for another BarClass before that",
+		return fmt.Sprintf("your team may no longer use BarClass %q: the load balancer will be released at %s. "+
+			"To keep it, ask your platform admin to allow the class again, or ask for another BarClass before that",
 			bar.Spec.ClassName, at)
 	}
 	return fmt.Sprintf("no load balancer is asked for any more: this one will be released at %s. To keep it and its address, ask for BarClass %q again before that",

@@ -4,7 +4,7 @@ import "regexp"
 
 // numbers are what differs between two messages of one error that lasts: the port of the client's
 // side of a connection, the stream of a request, the present time.
-var numbers = regexp.MustCompile(`[0-9]+`)
+var numbers = regexp.MustCompile(`\d+`)
 
 // isSame returns whether two states differ at most in the numbers of their messages. The first one then
 // stays, because every change is a write of the Tenant's status and requeues the tenant's objects.
