@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -140,13 +141,14 @@ type namespaces struct {
 	lost, unknown map[string]bool
 	since         time.Duration // for how long
 	unsynced      error
+	omitted       func(schema.GroupKind) error // see tenancy.Namespace
 }
 
 func (n namespaces) Lookup(name string) (*tenancy.Namespace, bool) {
 	if n.lost[name] || n.unknown[name] {
 		return nil, false
 	}
-	return &tenancy.Namespace{Name: name, Tenant: "tenant", Reader: server}, true
+	return &tenancy.Namespace{Name: name, Tenant: "tenant", Reader: server, Omitted: n.omitted}, true
 }
 
 // Served gives one that stands for all.
