@@ -170,14 +170,14 @@ func (r *Reconciler) verify(ctx context.Context, u *user) error {
 	if !served {
 		gone, err := tenancy.IsGone(ctx, r.Client, u.namespace, metav1.NewTime(u.created))
 		if gone {
-			r.owners.goneObject(u.targetKey)
+			r.owners.goneObject(u)
 		}
 		return err
 	}
 	kind := schema.GroupKind{Group: u.group, Kind: u.kind}
 	version, err := r.Late.Version(kind)
 	if notInstalled := (*tenancy.NotInstalledError)(nil); errors.As(err, &notInstalled) {
-		return r.kindGone(ctx, kind, u.targetKey)
+		return r.kindGone(ctx, kind, u)
 	}
 	if err != nil {
 		return err
@@ -191,9 +191,9 @@ func (r *Reconciler) verify(ctx context.Context, u *user) error {
 	}
 	switch {
 	case isVersionMissing(err):
-		return r.kindGone(ctx, kind, u.targetKey)
+		return r.kindGone(ctx, kind, u)
 	case apierrors.IsNotFound(err):
-		r.owners.goneObject(u.targetKey)
+		r.owners.goneObject(u)
 		return nil
 	case err != nil:
 		return err
@@ -203,7 +203,7 @@ func (r *Reconciler) verify(ctx context.Context, u *user) error {
 }
 
 // kindGone forgets an object if its kind is not installed in any version.
-func (r *Reconciler) kindGone(ctx context.Context, kind schema.GroupKind, object targetKey) error {
+func (r *Reconciler) kindGone(ctx context.Context, kind schema.GroupKind, object *user) error {
 	versions, err := r.Late.Served(ctx, kind)
 	if err == nil && len(versions) == 0 {
 		r.owners.goneObject(object)

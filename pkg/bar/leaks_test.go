@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -14,6 +16,30 @@ import (
 )
 
 var errBusy = errors.New("the API server is busy")
+
+// An object that was made anew under its key, and was seen, is not forgotten with the one before.
+func TestGoneObjectOfAnOlderUID(t *testing.T) {
+	object := func(uid types.UID) *unstructured.Unstructured {
+		route := &unstructured.Unstructured{Object: map[string]any{}}
+		route.SetGroupVersionKind(routeKind)
+		route.SetNamespace("n")
+		route.SetName("own")
+		route.SetUID(uid)
+		return route
+	}
+	o := newOwners(system)
+	first, second := userOf(object("1"), []string{"a"}), userOf(object("2"), []string{"a"})
+	o.sawObject(object("1"), []string{"a"})
+	o.sawObject(object("2"), []string{"a"})
+	o.goneObject(&first)
+	if len(o.users.byName["a"]) != 1 {
+		t.Error("the new object is forgotten")
+	}
+	o.goneObject(&second)
+	if len(o.users.byName) != 0 || len(o.users.objects) != 0 {
+		t.Errorf("left: %v", o.users)
+	}
+}
 
 // Bars of a lost namespace are marked although nobody can say whether it exists.
 func TestLostNamespaceThatCannotBeRead(t *testing.T) {

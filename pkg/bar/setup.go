@@ -167,7 +167,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ tenancy.Queue) {
 			if live, ok := e.Object.(*unstructured.Unstructured); ok {
 				gone := userOf(live, nil)
-				r.owners.goneObject(gone.targetKey)
+				r.owners.goneObject(&gone)
 			}
 		},
 	}
