@@ -108,11 +108,11 @@ func (r *Reconciler) prepareOwners(ctx context.Context) error {
 	}
 	if !listed {
 		bars := &v1alpha1.BarList{}
-		if err := r.Client.List(ctx, bars, client.InNamespace(o.waiting.namespace)); err != nil {
+		o.beginList()
+		err := r.Client.List(ctx, bars, client.InNamespace(o.waiting.namespace))
+		o.endList(bars.Items)
+		if err != nil {
 			return fmt.Errorf("list Bars: %w", err)
-		}
-		for i := range bars.Items {
-			o.sawBar(&bars.Items[i])
 		}
 	}
 	o.mu.Lock()

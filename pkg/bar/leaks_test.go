@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,31 @@ import (
 )
 
 var errBusy = errors.New("the API server is busy")
+
+// A Bar that is deleted while the first live list runs is not recorded by that list.
+func TestBarDeletedDuringTheList(t *testing.T) {
+	gone := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "gone", UID: "gone", ResourceVersion: "1"}}
+	gone.Status.Targets = []v1alpha1.BarTarget{{Kind: "HTTPRoute", Name: "x", Holds: "hostname/gone.example.com", State: v1alpha1.TargetPlanned}}
+	var r *Reconciler
+	r = newReconciler(interceptor.NewClient(server, interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			if bars, ok := list.(*v1alpha1.BarList); ok {
+				bars.Items = []v1alpha1.Bar{*gone}
+			}
+			r.barDeleted(gone) // its event overtakes the answer
+			return nil
+		},
+	}))
+	if err := r.prepareOwners(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if uid, known := r.owners.hasRecord(gone.Name); known || r.owners.holders["hostname/gone.example.com"] != nil {
+		t.Errorf("the deleted Bar is recorded with UID %s, and holds %v", uid, r.owners.holders)
+	}
+	if r.owners.removed != nil {
+		t.Errorf("the deletions are noted for ever: %v", r.owners.removed)
+	}
+}
 
 // An object that was made anew under its key, and was seen, is not forgotten with the one before.
 func TestGoneObjectOfAnOlderUID(t *testing.T) {

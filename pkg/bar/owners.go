@@ -27,8 +27,10 @@ type owners struct {
 	users   users
 	waiting waitList
 
-	listed bool // whether the Bars were listed live
-	synced bool // whether the registry has been synced once
+	listed  bool               // whether the Bars were listed live
+	listing int                // live lists of the Bars that run now
+	removed map[types.UID]bool // Bars whose deletion was seen while a live list runs; nil while none runs
+	synced  bool               // whether the registry has been synced once
 }
 
 // record is what one Bar's status.targets says of exclusive names.
@@ -175,6 +177,11 @@ func (o *owners) age(h hold) time.Time {
 func (o *owners) sawBar(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.record(bar)
+}
+
+// record is sawBar. The caller holds the mutex.
+func (o *owners) record(bar *v1alpha1.Bar) {
 	before, known := o.records[bar.Name]
 	if order, err := resourceversion.CompareResourceVersion(bar.ResourceVersion, before.resourceVersion); known && err == nil && order <= 0 {
 		return
@@ -194,6 +201,31 @@ func (o *owners) sawBar(bar *v1alpha1.Bar) {
 		if _, still := after.held[key]; !still {
 			o.unhold(key, bar.Name)
 		}
+	}
+}
+
+// beginList has the deletions noted that are seen while a live list of the Bars runs.
+func (o *owners) beginList() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.removed == nil {
+		o.removed = map[types.UID]bool{}
+	}
+	o.listing++
+}
+
+// endList takes over what a live list returned, without the Bars that were deleted meanwhile: no further event would remove them.
+func (o *owners) endList(bars []v1alpha1.Bar) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range bars {
+		if !o.removed[bars[i].UID] {
+			o.record(&bars[i])
+		}
+	}
+	o.listing--
+	if o.listing == 0 {
+		o.removed = nil
 	}
 }
 
@@ -226,6 +258,9 @@ func heldBy(bar *v1alpha1.Bar) map[string]hold {
 func (o *owners) deleted(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.removed != nil {
+		o.removed[bar.UID] = true
+	}
 	o.stopWaiting(bar.Name)
 	o.dropGrants(bar.Name)
 	before, known := o.records[bar.Name]
