@@ -72,6 +72,20 @@ func (w *work) acquire(ctx context.Context) error {
 	return taken
 }
 
+// dropUnused drops grants that the Bar has not recorded and does not need now. A status that records one may have been written
+// although its answer was lost, so the Bar is read live first: if it is as this reconcile knows it, no such status was written.
+func (w *work) dropUnused(ctx context.Context) error {
+	if !w.owners.hasGrant(w.bar.Name) {
+		return nil
+	}
+	w.fresh = false
+	if err := w.confirm(ctx); err != nil {
+		return err
+	}
+	w.owners.wrote(w.bar)
+	return nil
+}
+
 // needs lists the exclusive names of the parts, and which of them the Bar has already: by its targets, or, if it is a new Bar of
 // a source that had one, by a live object that was made for that one.
 func (w *work) needs() (needs []need) {

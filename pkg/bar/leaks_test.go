@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,68 @@ func TestBarDeletedDuringTheList(t *testing.T) {
 	if r.owners.removed != nil {
 		t.Errorf("the deletions are noted for ever: %v", r.owners.removed)
 	}
+}
+
+// has written it nevertheless. Then the class goes again.
+func failThePlan(t *testing.T, r *Reconciler, bar *v1alpha1.Bar, done bool) {
+	t.Helper()
+	shared := &v1alpha1.BarClass{}
+	if err := server.Get(t.Context(), client.ObjectKey{Name: "shared"}, shared); err != nil {
+		t.Fatal(err)
+	}
+	class := &v1alpha1.BarClass{ObjectMeta: metav1.ObjectMeta{Name: bar.Spec.ClassName}, Spec: shared.Spec}
+	if err := server.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	through := r.Client
+	r.Client = interceptor.NewClient(server, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if done {
+				return errors.Join(errBusy, c.SubResource(sub).Patch(ctx, object, patch, opts...))
+			}
+			return errBusy
+		},
+	})
+	if err := reconcileOnce(r, bar); !errors.Is(err, errBusy) {
+		t.Fatalf("got %v", err)
+	}
+	r.Client = through
+	if err := server.Delete(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A name that was granted, and whose record could not be written, is free again when the Bar cannot use it.
+func TestGrantOfAFailedPlan(t *testing.T) {
+	bar := newBar(t, newNamespace(t, "failed-plan"), "failed-plan", "failed-plan")
+	rival := newBar(t, newNamespace(t, "failed-plan-rival"), "failed-plan", "shared")
+	r, _ := withQueue(t)
+	settle(t, r, bar)
+	expect(t, bar, v1alpha1.PhaseFailed, v1alpha1.ReasonBarClassNotFound)
+	failThePlan(t, r, bar, false)
+	settle(t, r, rival)
+	expect(t, rival, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken) // the next try may need it
+	settle(t, r, bar)
+	settle(t, r, rival)
+	expect(t, rival, v1alpha1.PhaseProvisioning, v1alpha1.ReasonRoutePending)
+}
+
+// A name whose record was written stays granted although the answer was lost and the cache does not have it yet.
+func TestGrantOfALostAnswer(t *testing.T) {
+	bar := newBar(t, newNamespace(t, "lost-answer"), "lost-answer", "lost-answer")
+	rival := newBar(t, newNamespace(t, "lost-answer-rival"), "lost-answer", "shared")
+	r, _ := withQueue(t)
+	settle(t, r, bar)
+	expect(t, bar, v1alpha1.PhaseFailed, v1alpha1.ReasonBarClassNotFound)
+	stale := bar.DeepCopy()
+	failThePlan(t, r, bar, true)
+	r.Cache = frozen{Reader: server, bar: stale}
+	if _, err := r.Reconcile(t.Context(), requestFor(bar)); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	r.Cache = server
+	settle(t, r, rival)
+	expect(t, rival, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
 }
 
 // An object that was made anew under its key, and was seen, is not forgotten with the one before.

@@ -96,7 +96,12 @@ func (o *owners) claim(bar *v1alpha1.Bar, needs []need, verified bool) decision 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stopWaiting(bar.Name)
-	o.dropGrants(bar.Name) // who is woken up by this waits for the mutex, and finds them granted again
+	for i := range needs {
+		if o.grants[needs[i].Key] == bar.Name {
+			delete(o.grants, needs[i].Key)
+			o.waiting.wake(needs[i].Key) // who is woken up waits for the mutex, and finds it granted again
+		}
+	}
 	var doubts []user
 	for i := range needs {
 		answer := o.judge(bar, &needs[i])
@@ -114,7 +119,9 @@ func (o *owners) claim(bar *v1alpha1.Bar, needs []need, verified bool) decision 
 		return decision{doubts: doubts}
 	}
 	for i := range needs {
-		o.grants[needs[i].Key] = bar.Name
+		if !needs[i].known {
+			o.grants[needs[i].Key] = bar.Name
+		}
 	}
 	return decision{}
 }
@@ -229,7 +236,7 @@ func (o *owners) endList(bars []v1alpha1.Bar) {
 	}
 }
 
-// wrote takes note that this process has just written all that a Bar records. A name that was granted and that the status does
+// wrote takes note that this process has just written, or read live, all that a Bar records. A name that was granted and that the status does
 // not record is free again.
 func (o *owners) wrote(bar *v1alpha1.Bar) {
 	o.mu.Lock()
@@ -279,6 +286,18 @@ func (o *owners) hasRecord(name string) (types.UID, bool) {
 	defer o.mu.Unlock()
 	r, known := o.records[name]
 	return r.uid, known
+}
+
+// hasGrant returns whether a Bar was granted a name that it has not recorded.
+func (o *owners) hasGrant(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, granted := range o.grants {
+		if granted == name {
+			return true
+		}
+	}
+	return false
 }
 
 // leave drops a Bar from all that it waits for: it no longer needs it, or cannot use it now.

@@ -69,6 +69,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !w.claimed {
 		r.owners.leave(bar.Name)
 	}
+	if !w.claimed || err == nil {
+		err = errors.Join(err, w.dropUnused(ctx))
+	}
+	if err != nil {
+		result = reconcile.Result{}
+	}
 	if errors.Is(err, errNotSynced) {
 		return reconcile.Result{RequeueAfter: retry.Jitter(untilSynced)}, nil
 	}
