@@ -147,7 +147,10 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 			list.SetGroupVersionKind(kind)
 			err := namespace.List(ctx, list, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy)
 			if notCached := (*cache.ErrResourceNotCached)(nil); errors.As(err, &notCached) {
-				continue // it is read when the cache has it
+				if err := r.readLive(ctx, namespace, kind); err != nil {
+					return err
+				}
+				continue // it is read again when the cache has it
 			}
 			if err != nil {
 				return fmt.Errorf("list %s in namespace %s: %w", kind.Kind, namespace.Name, err)
@@ -157,6 +160,30 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 			}
 			r.read.Store(place, namespace)
 		}
+	}
+	return nil
+}
+
+// readLive reads the objects of a kind that a namespace's cache does not have yet. Where the operator lacks the rights it cannot
+// look, and grants names nevertheless: one namespace must not keep all others from theirs.
+func (r *Reconciler) readLive(ctx context.Context, namespace *tenancy.Namespace, kind schema.GroupVersionKind) error {
+	if namespace.Denied(kind.GroupKind()) != nil {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err := r.Client.List(ctx, list, client.InNamespace(namespace.Name))
+	switch {
+	case retry.LacksRight(err):
+		r.Namespaces.Suspect(namespace.Name) // it is denied, or not served, once the registry has looked
+		return errNotSynced
+	case isVersionMissing(err):
+		return errors.Join(err, r.Late.Ask(ctx))
+	case err != nil:
+		return fmt.Errorf("list %s in namespace %s: %w", kind.Kind, namespace.Name, err)
+	}
+	for i := range list.Items {
+		r.owners.sawObject(&list.Items[i], r.Providers.Uses(&list.Items[i]))
 	}
 	return nil
 }

@@ -10,11 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
+	"github.com/controlee/controlee/pkg/tenancy"
 )
 
 var errBusy = errors.New("the API server is busy")
@@ -104,6 +107,71 @@ func TestGrantOfALostAnswer(t *testing.T) {
 	r.Cache = server
 	settle(t, r, rival)
 	expect(t, rival, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
+}
+
+// uncached serves one namespace, whose cache does not have routes yet.
+type uncached struct {
+	namespaces
+	name      string
+	suspected *[]string
+}
+
+func (u uncached) Served() []*tenancy.Namespace {
+	return []*tenancy.Namespace{{Name: u.name, Reader: u, Omitted: u.omitted}}
+}
+
+func (u uncached) Suspect(name string) { *u.suspected = append(*u.suspected, name) }
+
+func (uncached) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return &cache.ErrResourceNotCached{}
+}
+
+func (uncached) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return &cache.ErrResourceNotCached{}
+}
+
+// handMade makes a route that no Bar made.
+func handMade(t *testing.T, namespace, host string) {
+	t.Helper()
+	route := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"hostnames": []any{host}}}}
+	route.SetGroupVersionKind(routeKind)
+	route.SetNamespace(namespace)
+	route.SetName("own")
+	if err := server.Create(t.Context(), route); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Routes of a kind that a namespace's cache does not have yet are listed live before a name is granted.
+func TestKindThatIsNotCachedYet(t *testing.T) {
+	namespace := newNamespace(t, "not-cached")
+	handMade(t, namespace, "not-cached.example.com")
+	bar := newBar(t, newNamespace(t, "not-cached-rival"), "not-cached", "shared")
+	var suspected []string
+	served := uncached{name: namespace, suspected: &suspected}
+	r := newReconciler(server)
+	r.Namespaces = served
+	settle(t, r, bar)
+	expect(t, bar, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
+
+	lacksRight := apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", errors.New(`User "u" cannot list resource "httproutes"`))
+	r = newReconciler(interceptor.NewClient(server, interceptor.Funcs{
+		List: func(ctx context.Context, through client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, bars := list.(*v1alpha1.BarList); bars {
+				return through.List(ctx, list, opts...)
+			}
+			return lacksRight
+		},
+	}))
+	r.Namespaces = served
+	if result, err := r.Reconcile(t.Context(), requestFor(bar)); err != nil || result.RequeueAfter == 0 || len(suspected) != 1 || suspected[0] != namespace {
+		t.Errorf("the right is missing since a moment ago: %+v, %v, suspected %v", result, err, suspected)
+	}
+	served.omitted = deniesRoutes
+	r.Namespaces = served
+	if err := r.readUsers(t.Context()); err != nil {
+		t.Errorf("a namespace that is served without routes keeps all others from theirs: %v", err)
+	}
 }
 
 // An object that was made anew under its key, and was seen, is not forgotten with the one before.
