@@ -7,11 +7,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/retry"
@@ -64,6 +66,10 @@ func (w *work) acquire(ctx context.Context) error {
 	taken.Reason, taken.Message = answer.refused.Reason, answer.refused.Message
 	if u := answer.user; u != nil {
 		taken.After = retry.AfterRefusal // a namespace that is gone sends no event
+		if ready := meta.FindStatusCondition(w.bar.Status.Conditions, v1alpha1.BarReady); ready == nil || ready.Reason != taken.Reason {
+			// The message is for a tenant, who must not read what others have.
+			logf.FromContext(ctx).Info("An exclusive name is in use", "name", taken.name, "bar", w.bar.Name, "kind", u.kind, "object", u.namespace+"/"+u.name)
+		}
 		if u.namespace == w.bar.Spec.SourceRef.Namespace && u.bar == "" {
 			taken.Message = fmt.Sprintf("the %s is in use by %s %s of this namespace, which was not made for a load balancer: delete that, or rename this object",
 				answer.refused.Name, u.kind, u.name)
@@ -147,6 +153,9 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 			list.SetGroupVersionKind(kind)
 			err := namespace.List(ctx, list, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy)
 			if notCached := (*cache.ErrResourceNotCached)(nil); errors.As(err, &notCached) {
+				if namespace.Denied(kind.GroupKind()) != nil {
+					continue // one namespace that is served without a kind must not keep all others from their names
+				}
 				if err := r.readLive(ctx, namespace, kind); err != nil {
 					return err
 				}
@@ -164,12 +173,8 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 	return nil
 }
 
-// readLive reads the objects of a kind that a namespace's cache does not have yet. Where the operator lacks the rights it cannot
-// look, and grants names nevertheless: one namespace must not keep all others from theirs.
+// readLive reads the objects of a kind that a namespace's cache does not have yet.
 func (r *Reconciler) readLive(ctx context.Context, namespace *tenancy.Namespace, kind schema.GroupVersionKind) error {
-	if namespace.Denied(kind.GroupKind()) != nil {
-		return nil
-	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
 	err := r.Client.List(ctx, list, client.InNamespace(namespace.Name))
@@ -208,6 +213,10 @@ type cachedKind struct {
 // a namespace that is not served the operator cannot look, so the object stays unless the namespace is gone.
 func (r *Reconciler) verify(ctx context.Context, u *user) error {
 	namespace, served := r.Namespaces.Lookup(u.namespace)
+	if !served && u.bar == "" && !r.Namespaces.Assigned(u.namespace) {
+		r.owners.forgetForeign(u.namespace)
+		return nil
+	}
 	if !served {
 		gone, err := tenancy.IsGone(ctx, r.Client, u.namespace, metav1.NewTime(u.created))
 		if gone {

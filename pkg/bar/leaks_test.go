@@ -47,6 +47,7 @@ func TestBarDeletedDuringTheList(t *testing.T) {
 	}
 }
 
+// failThePlan makes the BarClass of a Bar that waits for it, and has the plan fail at its write: done says whether the API server
 // has written it nevertheless. Then the class goes again.
 func failThePlan(t *testing.T, r *Reconciler, bar *v1alpha1.Bar, done bool) {
 	t.Helper()
@@ -196,6 +197,24 @@ func TestGoneObjectOfAnOlderUID(t *testing.T) {
 	if len(o.users.byName) != 0 || len(o.users.objects) != 0 {
 		t.Errorf("left: %v", o.users)
 	}
+}
+
+// A route that no Bar made counts as long as its namespace is a Tenant's, whether the operator may look there or not.
+func TestForeignRouteOfANamespaceThatNoTenantNames(t *testing.T) {
+	namespace := newNamespace(t, "unassigned")
+	handMade(t, namespace, "unassigned.example.com")
+	bar := newBar(t, newNamespace(t, "unassigned-rival"), "unassigned", "shared")
+	r, _ := withQueue(t)
+	settle(t, r, bar)
+	expect(t, bar, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
+	n := lost(time.Hour, namespace)
+	r.Namespaces = n
+	settle(t, r, bar)
+	expect(t, bar, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
+	n.unassigned = map[string]bool{namespace: true}
+	r.Namespaces = n
+	settle(t, r, bar)
+	expect(t, bar, v1alpha1.PhaseProvisioning, v1alpha1.ReasonRoutePending)
 }
 
 // Bars of a lost namespace are marked although nobody can say whether it exists.

@@ -139,7 +139,8 @@ func classes() map[string]v1alpha1.BarProvider {
 // namespaces stands for the registry: all namespaces are served but those that it lists as lost or unknown. It reads live.
 type namespaces struct {
 	lost, unknown map[string]bool
-	since         time.Duration // for how long
+	since         time.Duration   // for how long
+	unassigned    map[string]bool // those of lost that no Tenant names
 	unsynced      error
 	omitted       func(schema.GroupKind) error // see tenancy.Namespace
 }
@@ -178,6 +179,8 @@ func (r reachable) List(ctx context.Context, list client.ObjectList, opts ...cli
 func (n namespaces) LostSince(name string) (time.Time, bool) {
 	return time.Now().Add(-n.since), n.lost[name]
 }
+
+func (n namespaces) Assigned(name string) bool { return !n.unassigned[name] }
 
 func (n namespaces) Synced(*http.Request) error { return n.unsynced }
 

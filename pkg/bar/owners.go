@@ -97,6 +97,9 @@ func (o *owners) claim(bar *v1alpha1.Bar, needs []need, verified bool) decision 
 	defer o.mu.Unlock()
 	o.stopWaiting(bar.Name)
 	for i := range needs {
+		if needs[i].known {
+			o.record(bar) // the cache can be ahead of its events
+		}
 		if o.grants[needs[i].Key] == bar.Name {
 			delete(o.grants, needs[i].Key)
 			o.waiting.wake(needs[i].Key) // who is woken up waits for the mutex, and finds it granted again

@@ -28,6 +28,8 @@ type Namespaces interface {
 	Served() []*tenancy.Namespace
 	// LostSince returns since when a namespace is lost, and false while it is not, or that is not known yet.
 	LostSince(name string) (time.Time, bool)
+	// Assigned returns whether a namespace is a Tenant's, or that is not known yet.
+	Assigned(name string) bool
 	// Synced returns an error until the caches of all namespaces that can be served were filled once.
 	Synced(request *http.Request) error
 	// Suspect has the operator's access to a namespace checked again.

@@ -107,6 +107,9 @@ func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Regis
 			r.owners.wakeThrough(queue)
 			registry.NotifyLoss(func(namespace string) {
 				r.forgetCache(namespace)
+				if !registry.Assigned(namespace) {
+					r.owners.forgetForeign(namespace)
+				}
 				r.owners.wakeFor(namespace)
 				for _, request := range bars.find(ctx, client.MatchingFields{byNamespace: namespace}) {
 					queue.Add(request)

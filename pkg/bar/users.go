@@ -129,6 +129,21 @@ func (o *owners) letGo(bar *v1alpha1.Bar) {
 	}
 }
 
+// forgetForeign forgets the objects in a namespace that no Tenant names and that were not made for a Bar. They are nothing that
+// the operator answers for, and count only where it serves the namespace.
+func (o *owners) forgetForeign(namespace string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, object := range o.users.objects {
+		if key.namespace != namespace || object.bar != "" {
+			continue
+		}
+		for _, name := range o.users.remove(key) {
+			o.waiting.wake(name)
+		}
+	}
+}
+
 // wakeFor wakes up who waits for a name that an object in the given namespace uses: whether the object is still there can be
 // verified now.
 func (o *owners) wakeFor(namespace string) {
