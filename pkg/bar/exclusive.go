@@ -7,11 +7,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 	"github.com/controlee/controlee/pkg/retry"
@@ -64,12 +66,30 @@ func (w *work) acquire(ctx context.Context) error {
 	taken.Reason, taken.Message = answer.refused.Reason, answer.refused.Message
 	if u := answer.user; u != nil {
 		taken.After = retry.AfterRefusal // a namespace that is gone sends no event
+		if ready := meta.FindStatusCondition(w.bar.Status.Conditions, v1alpha1.BarReady); ready == nil || ready.Reason != taken.Reason {
+			// The message is for a tenant, who must not read what others have.
+			logf.FromContext(ctx).Info("An exclusive name is in use", "name", taken.name, "bar", w.bar.Name, "kind", u.kind, "object", u.namespace+"/"+u.name)
+		}
 		if u.namespace == w.bar.Spec.SourceRef.Namespace && u.bar == "" {
 			taken.Message = fmt.Sprintf("the %s is in use by %s %s of this namespace, which was not made for a load balancer: delete that, or rename this object",
 				answer.refused.Name, u.kind, u.name)
 		}
 	}
 	return taken
+}
+
+// dropUnused drops grants that the Bar has not recorded and does not need now. A status that records one may have been written
+// although its answer was lost, so the Bar is read live first: if it is as this reconcile knows it, no such status was written.
+func (w *work) dropUnused(ctx context.Context) error {
+	if !w.owners.hasGrant(w.bar.Name) {
+		return nil
+	}
+	w.fresh = false
+	if err := w.confirm(ctx); err != nil {
+		return err
+	}
+	w.owners.wrote(w.bar)
+	return nil
 }
 
 // needs lists the exclusive names of the parts, and which of them the Bar has already: by its targets, or, if it is a new Bar of
@@ -108,11 +128,11 @@ func (r *Reconciler) prepareOwners(ctx context.Context) error {
 	}
 	if !listed {
 		bars := &v1alpha1.BarList{}
-		if err := r.Client.List(ctx, bars, client.InNamespace(o.waiting.namespace)); err != nil {
+		o.beginList()
+		err := r.Client.List(ctx, bars, client.InNamespace(o.waiting.namespace))
+		o.endList(bars.Items)
+		if err != nil {
 			return fmt.Errorf("list Bars: %w", err)
-		}
-		for i := range bars.Items {
-			o.sawBar(&bars.Items[i])
 		}
 	}
 	o.mu.Lock()
@@ -133,7 +153,13 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 			list.SetGroupVersionKind(kind)
 			err := namespace.List(ctx, list, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy)
 			if notCached := (*cache.ErrResourceNotCached)(nil); errors.As(err, &notCached) {
-				continue // it is read when the cache has it
+				if namespace.Denied(kind.GroupKind()) != nil {
+					continue // one namespace that is served without a kind must not keep all others from their names
+				}
+				if err := r.readLive(ctx, namespace, kind); err != nil {
+					return err
+				}
+				continue // it is read again when the cache has it
 			}
 			if err != nil {
 				return fmt.Errorf("list %s in namespace %s: %w", kind.Kind, namespace.Name, err)
@@ -143,6 +169,26 @@ func (r *Reconciler) readUsers(ctx context.Context) error {
 			}
 			r.read.Store(place, namespace)
 		}
+	}
+	return nil
+}
+
+// readLive reads the objects of a kind that a namespace's cache does not have yet.
+func (r *Reconciler) readLive(ctx context.Context, namespace *tenancy.Namespace, kind schema.GroupVersionKind) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err := r.Client.List(ctx, list, client.InNamespace(namespace.Name))
+	switch {
+	case retry.LacksRight(err):
+		r.Namespaces.Suspect(namespace.Name) // it is denied, or not served, once the registry has looked
+		return errNotSynced
+	case isVersionMissing(err):
+		return errors.Join(err, r.Late.Ask(ctx))
+	case err != nil:
+		return fmt.Errorf("list %s in namespace %s: %w", kind.Kind, namespace.Name, err)
+	}
+	for i := range list.Items {
+		r.owners.sawObject(&list.Items[i], r.Providers.Uses(&list.Items[i]))
 	}
 	return nil
 }
@@ -167,17 +213,21 @@ type cachedKind struct {
 // a namespace that is not served the operator cannot look, so the object stays unless the namespace is gone.
 func (r *Reconciler) verify(ctx context.Context, u *user) error {
 	namespace, served := r.Namespaces.Lookup(u.namespace)
+	if !served && u.bar == "" && !r.Namespaces.Assigned(u.namespace) {
+		r.owners.forgetForeign(u.namespace)
+		return nil
+	}
 	if !served {
 		gone, err := tenancy.IsGone(ctx, r.Client, u.namespace, metav1.NewTime(u.created))
 		if gone {
-			r.owners.goneObject(u.targetKey)
+			r.owners.goneObject(u)
 		}
 		return err
 	}
 	kind := schema.GroupKind{Group: u.group, Kind: u.kind}
 	version, err := r.Late.Version(kind)
 	if notInstalled := (*tenancy.NotInstalledError)(nil); errors.As(err, &notInstalled) {
-		return r.kindGone(ctx, kind, u.targetKey)
+		return r.kindGone(ctx, kind, u)
 	}
 	if err != nil {
 		return err
@@ -191,9 +241,9 @@ func (r *Reconciler) verify(ctx context.Context, u *user) error {
 	}
 	switch {
 	case isVersionMissing(err):
-		return r.kindGone(ctx, kind, u.targetKey)
+		return r.kindGone(ctx, kind, u)
 	case apierrors.IsNotFound(err):
-		r.owners.goneObject(u.targetKey)
+		r.owners.goneObject(u)
 		return nil
 	case err != nil:
 		return err
@@ -203,7 +253,7 @@ func (r *Reconciler) verify(ctx context.Context, u *user) error {
 }
 
 // kindGone forgets an object if its kind is not installed in any version.
-func (r *Reconciler) kindGone(ctx context.Context, kind schema.GroupKind, object targetKey) error {
+func (r *Reconciler) kindGone(ctx context.Context, kind schema.GroupKind, object *user) error {
 	versions, err := r.Late.Served(ctx, kind)
 	if err == nil && len(versions) == 0 {
 		r.owners.goneObject(object)

@@ -2,6 +2,7 @@ package bar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,21 +35,26 @@ func isNamespaceLost(bar *v1alpha1.Bar) bool {
 
 // outOfReach handles a Bar whose namespace is not served. The operator can do nothing there, and sees nothing: so the targets, and
 // with them the exclusive names, are kept until the namespace itself is seen to be gone. It returns gone when that is so.
+// During lossGrace a failure to look is no error: the next look is due soon.
 func (w *work) outOfReach(ctx context.Context) (gone bool, result reconcile.Result, err error) {
 	namespace := w.bar.Spec.SourceRef.Namespace
 	since, lost := w.Namespaces.LostSince(namespace)
 	if !lost {
 		return false, reconcile.Result{RequeueAfter: retry.Jitter(untilServed)}, nil
 	}
-	gone, err = tenancy.IsGone(ctx, w.Client, namespace, w.bar.CreationTimestamp)
-	if gone || err != nil {
-		return gone, reconcile.Result{}, err
+	gone, lookErr := tenancy.IsGone(ctx, w.Client, namespace, w.bar.CreationTimestamp)
+	if gone {
+		return true, reconcile.Result{}, nil
 	}
 	if left := lossGrace - w.Now().Sub(since); left > 0 && !isNamespaceLost(w.bar) {
 		return false, reconcile.Result{RequeueAfter: min(retry.Jitter(untilLooked), left+time.Millisecond)}, nil
 	}
+	// Whether the namespace exists may be unknown. That it is lost is known, and has to be reported.
 	w.next = namespaceLost(w.bar)
-	return false, reconcile.Result{RequeueAfter: retry.Jitter(untilLookedAgain)}, w.write(ctx)
+	if err := errors.Join(w.write(ctx), lookErr); err != nil {
+		return false, reconcile.Result{}, err
+	}
+	return false, reconcile.Result{RequeueAfter: retry.Jitter(untilLookedAgain)}, nil
 }
 
 // namespaceLost is the status of a Bar whose namespace is lost. All that was recorded is kept.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -138,15 +139,17 @@ func classes() map[string]v1alpha1.BarProvider {
 // namespaces stands for the registry: all namespaces are served but those that it lists as lost or unknown. It reads live.
 type namespaces struct {
 	lost, unknown map[string]bool
-	since         time.Duration // for how long
+	since         time.Duration   // for how long
+	unassigned    map[string]bool // those of lost that no Tenant names
 	unsynced      error
+	omitted       func(schema.GroupKind) error // see tenancy.Namespace
 }
 
 func (n namespaces) Lookup(name string) (*tenancy.Namespace, bool) {
 	if n.lost[name] || n.unknown[name] {
 		return nil, false
 	}
-	return &tenancy.Namespace{Name: name, Tenant: "tenant", Reader: server}, true
+	return &tenancy.Namespace{Name: name, Tenant: "tenant", Reader: server, Omitted: n.omitted}, true
 }
 
 // Served gives one that stands for all.
@@ -176,6 +179,8 @@ func (r reachable) List(ctx context.Context, list client.ObjectList, opts ...cli
 func (n namespaces) LostSince(name string) (time.Time, bool) {
 	return time.Now().Add(-n.since), n.lost[name]
 }
+
+func (n namespaces) Assigned(name string) bool { return !n.unassigned[name] }
 
 func (n namespaces) Synced(*http.Request) error { return n.unsynced }
 

@@ -27,8 +27,10 @@ type owners struct {
 	users   users
 	waiting waitList
 
-	listed bool // whether the Bars were listed live
-	synced bool // whether the registry has been synced once
+	listed  bool               // whether the Bars were listed live
+	listing int                // live lists of the Bars that run now
+	removed map[types.UID]bool // Bars whose deletion was seen while a live list runs; nil while none runs
+	synced  bool               // whether the registry has been synced once
 }
 
 // record is what one Bar's status.targets says of exclusive names.
@@ -94,7 +96,15 @@ func (o *owners) claim(bar *v1alpha1.Bar, needs []need, verified bool) decision 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stopWaiting(bar.Name)
-	o.dropGrants(bar.Name) // who is woken up by this waits for the mutex, and finds them granted again
+	for i := range needs {
+		if needs[i].known {
+			o.record(bar) // the cache can be ahead of its events
+		}
+		if o.grants[needs[i].Key] == bar.Name {
+			delete(o.grants, needs[i].Key)
+			o.waiting.wake(needs[i].Key) // who is woken up waits for the mutex, and finds it granted again
+		}
+	}
 	var doubts []user
 	for i := range needs {
 		answer := o.judge(bar, &needs[i])
@@ -112,7 +122,9 @@ func (o *owners) claim(bar *v1alpha1.Bar, needs []need, verified bool) decision 
 		return decision{doubts: doubts}
 	}
 	for i := range needs {
-		o.grants[needs[i].Key] = bar.Name
+		if !needs[i].known {
+			o.grants[needs[i].Key] = bar.Name
+		}
 	}
 	return decision{}
 }
@@ -175,6 +187,11 @@ func (o *owners) age(h hold) time.Time {
 func (o *owners) sawBar(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.record(bar)
+}
+
+// record is sawBar. The caller holds the mutex.
+func (o *owners) record(bar *v1alpha1.Bar) {
 	before, known := o.records[bar.Name]
 	if order, err := resourceversion.CompareResourceVersion(bar.ResourceVersion, before.resourceVersion); known && err == nil && order <= 0 {
 		return
@@ -197,7 +214,32 @@ func (o *owners) sawBar(bar *v1alpha1.Bar) {
 	}
 }
 
-// wrote takes note that this process has just written all that a Bar records. A name that was granted and that the status does
+// beginList has the deletions noted that are seen while a live list of the Bars runs.
+func (o *owners) beginList() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.removed == nil {
+		o.removed = map[types.UID]bool{}
+	}
+	o.listing++
+}
+
+// endList takes over what a live list returned, without the Bars that were deleted meanwhile: no further event would remove them.
+func (o *owners) endList(bars []v1alpha1.Bar) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range bars {
+		if !o.removed[bars[i].UID] {
+			o.record(&bars[i])
+		}
+	}
+	o.listing--
+	if o.listing == 0 {
+		o.removed = nil
+	}
+}
+
+// wrote takes note that this process has just written, or read live, all that a Bar records. A name that was granted and that the status does
 // not record is free again.
 func (o *owners) wrote(bar *v1alpha1.Bar) {
 	o.mu.Lock()
@@ -226,6 +268,9 @@ func heldBy(bar *v1alpha1.Bar) map[string]hold {
 func (o *owners) deleted(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.removed != nil {
+		o.removed[bar.UID] = true
+	}
 	o.stopWaiting(bar.Name)
 	o.dropGrants(bar.Name)
 	before, known := o.records[bar.Name]
@@ -244,6 +289,18 @@ func (o *owners) hasRecord(name string) (types.UID, bool) {
 	defer o.mu.Unlock()
 	r, known := o.records[name]
 	return r.uid, known
+}
+
+// hasGrant returns whether a Bar was granted a name that it has not recorded.
+func (o *owners) hasGrant(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, granted := range o.grants {
+		if granted == name {
+			return true
+		}
+	}
+	return false
 }
 
 // leave drops a Bar from all that it waits for: it no longer needs it, or cannot use it now.

@@ -28,6 +28,8 @@ type Namespaces interface {
 	Served() []*tenancy.Namespace
 	// LostSince returns since when a namespace is lost, and false while it is not, or that is not known yet.
 	LostSince(name string) (time.Time, bool)
+	// Assigned returns whether a namespace is a Tenant's, or that is not known yet.
+	Assigned(name string) bool
 	// Synced returns an error until the caches of all namespaces that can be served were filled once.
 	Synced(request *http.Request) error
 	// Suspect has the operator's access to a namespace checked again.
@@ -69,6 +71,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !w.claimed {
 		r.owners.leave(bar.Name)
 	}
+	if !w.claimed || err == nil {
+		err = errors.Join(err, w.dropUnused(ctx))
+	}
+	if err != nil {
+		result = reconcile.Result{}
+	}
 	if errors.Is(err, errNotSynced) {
 		return reconcile.Result{RequeueAfter: retry.Jitter(untilSynced)}, nil
 	}
@@ -87,30 +95,34 @@ func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 	}
+	w.namespace = namespace
 	observation, failure := w.provide(ctx, namespace)
 	refusal, err := refusalOf(failure)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	w.next = concluded(w.bar, w.next.Targets, w.parts, observation, refusal)
+	var leaving []v1alpha1.BarTarget
 	if w.parts != nil {
-		if err := w.retire(ctx, superseded(w.next.Targets, w.parts, refusal == nil && observation.Ready)); err != nil {
-			return reconcile.Result{}, err
-		}
+		leaving = superseded(w.next.Targets, w.parts, refusal == nil && observation.Ready)
+		err = w.retire(ctx, leaving)
 	}
-	if err := w.yield(ctx, failure); err != nil {
+	yielding := w.yielding(failure)
+	err = errors.Join(err, w.retire(ctx, yielding))
+	hindrances := w.hindrances(slices.Concat(leaving, yielding))
+	w.next = hindered(w.next, hindrances)
+	// The new load balancer may be ready, whatever becomes of the old one, so an error above comes after the status.
+	if writeErr := w.write(ctx); writeErr != nil {
+		return reconcile.Result{}, errors.Join(writeErr, err)
+	}
+	_, clearErr := w.clear(ctx)
+	if writeErr := w.write(ctx); writeErr != nil {
+		return reconcile.Result{}, errors.Join(writeErr, err, clearErr)
+	}
+	if err := errors.Join(err, clearErr); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := w.write(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	if _, err := w.clear(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := w.write(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	return w.result(refusal), nil
+	return w.result(refusal, hindrances), nil
 }
 
 // provide asks the provider what is needed, makes it so, and asks how it is.
@@ -148,15 +160,15 @@ func (w *work) provide(ctx context.Context, namespace *tenancy.Namespace) (provi
 	return chosen.Observe(w.bar, class, live), nil
 }
 
-// yield retires the objects that use a name which another Bar has had for longer, even if they have served.
-func (w *work) yield(ctx context.Context, failure error) error {
+// yielding returns the targets that use a name which another Bar has had for longer, even if they have served.
+func (w *work) yielding(failure error) []v1alpha1.BarTarget {
 	var taken *takenError
 	if !errors.As(failure, &taken) || !taken.lost {
 		return nil
 	}
-	return w.retire(ctx, slices.DeleteFunc(slices.Clone(w.next.Targets), func(target v1alpha1.BarTarget) bool {
+	return slices.DeleteFunc(slices.Clone(w.next.Targets), func(target v1alpha1.BarTarget) bool {
 		return target.Holds != taken.name || target.State == v1alpha1.TargetDeleting
-	}))
+	})
 }
 
 // wait keeps a Bar whose namespace is not served as it is, until the namespace is served again or gone.
@@ -172,7 +184,9 @@ func (w *work) wait(ctx context.Context) (reconcile.Result, error) {
 // release takes everything away and then deletes the Bar.
 func (w *work) release(ctx context.Context) (reconcile.Result, error) {
 	targets := w.bar.Status.Targets
-	if _, served := w.Namespaces.Lookup(w.bar.Spec.SourceRef.Namespace); !served && len(targets) > 0 {
+	namespace, served := w.Namespaces.Lookup(w.bar.Spec.SourceRef.Namespace)
+	w.namespace = namespace
+	if !served && len(targets) > 0 {
 		gone, result, err := w.outOfReach(ctx)
 		if err != nil || !gone {
 			return result, err
@@ -180,25 +194,26 @@ func (w *work) release(ctx context.Context) (reconcile.Result, error) {
 		targets = nil
 	}
 	if w.bar.Status.Phase != v1alpha1.PhaseReleasing || isNamespaceLost(w.bar) {
-		w.next = releasing(w.bar, targets, nil)
+		w.next = releasing(w.bar, targets, nil, nil)
 	}
 	w.next.Targets = targets
-	if err := w.retire(ctx, everything(w.next.Targets)); err != nil {
-		return reconcile.Result{}, err
+	err := w.retire(ctx, everything(w.next.Targets))
+	if writeErr := w.write(ctx); writeErr != nil {
+		return reconcile.Result{}, errors.Join(writeErr, err)
 	}
-	if err := w.write(ctx); err != nil {
-		return reconcile.Result{}, err
+	left, clearErr := w.clear(ctx)
+	hindrances := slices.Concat(w.hindrances(w.next.Targets), w.refused)
+	if clearErr == nil || len(hindrances) > 0 {
+		w.next = releasing(w.bar, w.next.Targets, left, hindrances)
 	}
-	left, err := w.clear(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
+	if writeErr := w.write(ctx); writeErr != nil {
+		return reconcile.Result{}, errors.Join(writeErr, err, clearErr)
 	}
-	w.next = releasing(w.bar, w.next.Targets, left)
-	if err := w.write(ctx); err != nil {
+	if err := errors.Join(err, clearErr); err != nil {
 		return reconcile.Result{}, err
 	}
 	if len(w.next.Targets) > 0 {
-		return w.result(nil), nil
+		return w.result(nil, hindrances), nil
 	}
 	return reconcile.Result{}, w.deleteBar(ctx)
 }

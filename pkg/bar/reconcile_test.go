@@ -311,7 +311,7 @@ func TestStaleCache(t *testing.T) {
 	deleting.ResourceVersion = stale.ResourceVersion
 	deleting.Spec.Release = true
 	deleting.Status.Phase, deleting.Status.Targets[0].State = v1alpha1.PhaseReleasing, v1alpha1.TargetDeleting
-	deleting.Status = releasing(deleting, deleting.Status.Targets, nil)
+	deleting.Status = releasing(deleting, deleting.Status.Targets, nil, nil)
 	late.Cache = frozen{Reader: server, bar: deleting}
 	if err := reconcileOnce(late, deleting); err != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)

@@ -107,6 +107,9 @@ func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Regis
 			r.owners.wakeThrough(queue)
 			registry.NotifyLoss(func(namespace string) {
 				r.forgetCache(namespace)
+				if !registry.Assigned(namespace) {
+					r.owners.forgetForeign(namespace)
+				}
 				r.owners.wakeFor(namespace)
 				for _, request := range bars.find(ctx, client.MatchingFields{byNamespace: namespace}) {
 					queue.Add(request)
@@ -167,7 +170,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ tenancy.Queue) {
 			if live, ok := e.Object.(*unstructured.Unstructured); ok {
 				gone := userOf(live, nil)
-				r.owners.goneObject(gone.targetKey)
+				r.owners.goneObject(&gone)
 			}
 		},
 	}

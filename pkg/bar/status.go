@@ -31,11 +31,21 @@ func provisioning(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget) v1alpha1.BarS
 	return status(bar, v1alpha1.PhaseProvisioning, targets, v1alpha1.ReasonProvisioning, text)
 }
 
-// releasing is the status of a Bar that is being taken away. left are the objects that were deleted and are still there.
-func releasing(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, left []client.Object) v1alpha1.BarStatus {
+// releasing is the status of a Bar that is being taken away. left are the objects that were deleted and are still there,
+// hindrances those that cannot be deleted now.
+func releasing(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, left []client.Object, hindrances []hindrance) v1alpha1.BarStatus {
 	reason, text := v1alpha1.ReasonReleasing, "the load balancer is being taken away"
 	if len(left) > 0 {
 		reason, text = v1alpha1.ReasonTerminating, "waiting for "+held(left)
+	}
+	if len(hindrances) > 0 {
+		// These need somebody who acts, and so come first.
+		reason = hindrances[0].Reason
+		if len(left) > 0 {
+			text = describe(hindrances) + "; and " + text
+		} else {
+			text = describe(hindrances)
+		}
 	}
 	result := status(bar, v1alpha1.PhaseReleasing, targets, reason, text)
 	result.Addresses = nil

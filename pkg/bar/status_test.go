@@ -236,7 +236,7 @@ func TestReleasing(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := releasing(&v1alpha1.Bar{Status: v1alpha1.BarStatus{Addresses: []v1alpha1.BarAddress{{}}}}, nil, tc.left)
+			got := releasing(&v1alpha1.Bar{Status: v1alpha1.BarStatus{Addresses: []v1alpha1.BarAddress{{}}}}, nil, tc.left, nil)
 			if condition := got.Conditions[0]; condition.Reason+": "+condition.Message != tc.want || got.Phase != v1alpha1.PhaseReleasing || got.Addresses != nil {
 				t.Errorf("%s\ngot %+v", tc.reason, got)
 			}

@@ -23,6 +23,7 @@ type users struct {
 // user is one live object.
 type user struct {
 	targetKey
+	uid        types.UID
 	created    time.Time
 	bar        string    // the Bar that its label names
 	controller types.UID // the source that controls it
@@ -37,7 +38,7 @@ func userOf(object *unstructured.Unstructured, names []string) user {
 	gvk := object.GroupVersionKind()
 	u := user{
 		targetKey: targetKey{gvk.Group, gvk.Kind, object.GetNamespace(), object.GetName()},
-		created:   object.GetCreationTimestamp().Time, bar: object.GetLabels()[v1alpha1.BarLabel], names: names,
+		uid:       object.GetUID(), created: object.GetCreationTimestamp().Time, bar: object.GetLabels()[v1alpha1.BarLabel], names: names,
 	}
 	if controller := metav1.GetControllerOf(object); controller != nil {
 		u.controller = controller.UID
@@ -101,11 +102,15 @@ func (o *owners) sawObject(object *unstructured.Unstructured, names []string) {
 	}
 }
 
-// goneObject forgets an object that was seen to be gone, and wakes up who waits for a name that it used.
-func (o *owners) goneObject(key targetKey) {
+// goneObject forgets an object that was seen to be gone, and wakes up who waits for a name that it used. A newer object of the
+// same key, which was seen meanwhile, stays.
+func (o *owners) goneObject(gone *user) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, name := range o.users.remove(key) {
+	if o.users.objects[gone.targetKey].uid != gone.uid {
+		return
+	}
+	for _, name := range o.users.remove(gone.targetKey) {
 		o.waiting.wake(name)
 	}
 }
@@ -116,6 +121,21 @@ func (o *owners) letGo(bar *v1alpha1.Bar) {
 	defer o.mu.Unlock()
 	for key, object := range o.users.objects {
 		if !object.madeFor(bar) {
+			continue
+		}
+		for _, name := range o.users.remove(key) {
+			o.waiting.wake(name)
+		}
+	}
+}
+
+// forgetForeign forgets the objects in a namespace that no Tenant names and that were not made for a Bar. They are nothing that
+// the operator answers for, and count only where it serves the namespace.
+func (o *owners) forgetForeign(namespace string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, object := range o.users.objects {
+		if key.namespace != namespace || object.bar != "" {
 			continue
 		}
 		for _, name := range o.users.remove(key) {

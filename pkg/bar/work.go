@@ -3,6 +3,7 @@ package bar
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,6 +40,9 @@ type work struct {
 	parts   []part             // what the provider wants; nil while that is not known
 	fresh   bool               // whether bar was written or read live in this reconcile
 	claimed bool               // whether the Bar has claimed the exclusive names that it needs
+
+	namespace *tenancy.Namespace // of the source; nil while it is not served
+	refused   []hindrance        // deletions that the API server refused, of a Bar that is released
 }
 
 func newWork(r *Reconciler, bar *v1alpha1.Bar) *work {
@@ -207,12 +211,18 @@ func (w *work) ensure(ctx context.Context, part *part) error {
 	return nil
 }
 
-// retire marks targets for deletion, with the UID of what is to be deleted, and drops those that do not exist.
+// retire marks targets for deletion, with the UID of what is to be deleted, and drops those that do not exist. A target that
+// cannot be read keeps none of the others.
 func (w *work) retire(ctx context.Context, targets []v1alpha1.BarTarget) error {
+	var errs []error
 	for i := range targets {
+		if w.denied(&targets[i]) != nil {
+			continue
+		}
 		live, err := w.readTarget(ctx, &targets[i])
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		var uid types.UID
 		if live != nil && (live.UID == targets[i].UID || isOurs(w.bar, live)) {
@@ -220,30 +230,34 @@ func (w *work) retire(ctx context.Context, targets []v1alpha1.BarTarget) error {
 		}
 		w.next.Targets = deleting(w.next.Targets, keyOf(&targets[i]), uid, metav1.Now())
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // clear deletes what is marked for deletion, the last made first, and drops from the status to be what is gone. It gives what is left.
+// A target that cannot be deleted keeps none of the others.
 func (w *work) clear(ctx context.Context) (left []client.Object, err error) {
-	marked := marked(w.next.Targets)
+	marked := slices.DeleteFunc(marked(w.next.Targets), func(target v1alpha1.BarTarget) bool { return w.denied(&target) != nil })
 	if len(marked) == 0 {
 		return nil, nil
 	}
 	if err := w.confirm(ctx); err != nil {
 		return nil, err
 	}
+	var errs []error
 	for i := len(marked) - 1; i >= 0; i-- {
 		live, err := w.deleteTarget(ctx, &marked[i])
-		if err != nil {
-			return nil, err
-		}
-		if live == nil {
+		switch refusal, passing := w.refusalToDelete(err); {
+		case passing != nil:
+			errs = append(errs, passing)
+		case refusal != nil:
+			w.refused = append(w.refused, hindrance{target: marked[i], Refusal: *refusal})
+		case live == nil:
 			w.next.Targets = without(w.next.Targets, keyOf(&marked[i]))
-		} else {
+		default:
 			left = append(left, live)
 		}
 	}
-	return left, nil
+	return left, errors.Join(errs...)
 }
 
 // deleteTarget deletes one object by its UID, as it was just read, and gives it as it is then, nil when it is gone.
@@ -284,8 +298,11 @@ func (w *work) deleteBar(ctx context.Context) error {
 }
 
 // result says when to look again.
-func (w *work) result(refusal *retry.Refusal) reconcile.Result {
+func (w *work) result(refusal *retry.Refusal, hindrances []hindrance) reconcile.Result {
 	result := refusal.Result()
+	if result.IsZero() && len(hindrances) > 0 {
+		return hindrances[0].Result()
+	}
 	if result.IsZero() && len(marked(w.next.Targets)) > 0 {
 		return reconcile.Result{RequeueAfter: retry.Jitter(untilGone)}
 	}

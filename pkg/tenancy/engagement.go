@@ -232,7 +232,7 @@ func (e *engagement) engage(ctx context.Context, objects cache.Cache) {
 	r.mu.RLock()
 	state := State{State: v1alpha1.NamespaceEngaged, Reason: v1alpha1.ReasonEngaged, Message: omittedMessage(e.omitted)}
 	r.mu.RUnlock()
-	r.set(e, state, &Namespace{Name: e.name, Tenant: e.tenant, Reader: objects, omitted: e.omittedBefore})
+	r.set(e, state, &Namespace{Name: e.name, Tenant: e.tenant, Reader: objects, Omitted: e.omittedBefore})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.attach = func(s *subscription) { s.start(ctx, objects, e.cached) }

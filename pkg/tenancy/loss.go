@@ -48,6 +48,14 @@ func (r *Registry) LostSince(namespace string) (since time.Time, lost bool) {
 	return r.losses.first, true
 }
 
+// Assigned returns whether a namespace is assigned to a Tenant. Until the Tenants were read it is true for each.
+func (r *Registry) Assigned(namespace string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	_, assigned := r.engagements[namespace]
+	return assigned || !r.assigned
+}
+
 // NotifyLoss registers a function that is called, without the registry's mutex, with the name of a
 // namespace that has just been lost, or that has just begun to be served.
 func (r *Registry) NotifyLoss(f func(namespace string)) {

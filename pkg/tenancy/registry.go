@@ -30,15 +30,16 @@ type Namespace struct {
 	// and the operator may read here.
 	client.Reader
 
-	omitted func(schema.GroupKind) error
+	// Omitted returns why a kind of Options.Late is not in the cache, nil if it is. It may be nil: then all are.
+	Omitted func(schema.GroupKind) error
 }
 
 // Denied returns an *AccessDeniedError for a kind of Options.Late that the operator may not read or write in the namespace, else nil.
 func (n *Namespace) Denied(kind schema.GroupKind) error {
-	if n.omitted == nil {
+	if n.Omitted == nil {
 		return nil
 	}
-	err := n.omitted(kind)
+	err := n.Omitted(kind)
 	if denied := (*AccessDeniedError)(nil); errors.As(err, &denied) {
 		return err
 	}
