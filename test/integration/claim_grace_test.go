@@ -206,7 +206,7 @@ func TestTyposKeepTheLoadBalancer(t *testing.T) {
 			always(t, 2*time.Second, before.same)
 			change(t, service, func(s *corev1.Service) {
 				delete(s.Annotations, v1alpha1.BarPortAnnotation)
-				delete(s.Annotations, corev1.AnnotationLoadBalancerSourceRangesKey)
+				s.Spec.Type, s.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeClusterIP, nil
 				askFor(s, internalClass)
 				s.Spec.Selector, s.Spec.ExternalIPs = map[string]string{"app": "web"}, nil
 			})

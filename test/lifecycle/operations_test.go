@@ -108,15 +108,34 @@ func toggleLeaving(t *testing.T, w *world, g *guard, random *rand.Rand) {
 // lost, to delete the Bar is to let go of it, so all that is wanted has to be served first.
 func deleteBar(t *testing.T, w *world, _ *guard, random *rand.Rand) {
 	t.Helper()
-	key := pick(random, w.keys())
-	if w.holderOf(key.Namespace) == "" {
-		return
-	}
 	w.restore(t)
 	w.waitServed(t)
+	keys := slices.DeleteFunc(w.keys(), func(key client.ObjectKey) bool { return w.holderOf(key.Namespace) == "" })
+	if owners := w.owners(t); len(owners) > 0 && random.IntN(4) > 0 {
+		keys = owners // their rivals are waiting for the host names
+	}
+	if len(keys) == 0 {
+		return
+	}
+	key := pick(random, keys)
 	deleted := w.barOf(key)
 	bar := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Namespace: deleted.Namespace, Name: deleted.Name}}
 	must(t, client.IgnoreNotFound(firefighter.Delete(t.Context(), bar)))
+}
+
+// owners returns the sources in served namespaces whose Bars hold a host name that has rivals.
+func (w *world) owners(t *testing.T) []client.ObjectKey {
+	t.Helper()
+	claims := map[string]int{}
+	for key := range w.sources {
+		claims[w.hostOf(key)]++
+	}
+	return slices.DeleteFunc(w.keys(), func(key client.ObjectKey) bool {
+		bar := &v1alpha1.Bar{}
+		host := w.hostOf(key)
+		return host == "" || claims[host] < 2 || w.holderOf(key.Namespace) == "" || admin.Get(t.Context(), w.barOf(key), bar) != nil ||
+			!slices.ContainsFunc(bar.Status.Targets, func(target v1alpha1.BarTarget) bool { return target.Holds != "" })
+	})
 }
 
 // waitServed waits until the leader serves all namespaces of all Tenants. What a leader before it has said may be out of date, so the
