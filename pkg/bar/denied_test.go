@@ -19,7 +19,8 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// A missing right on a kind that the class needs is told, and looked for again: no event says that it has come.
+// A missing right on a kind that the class needs is told, and looked for again: no event says that
+// it has come.
 func TestADeniedKindIsARefusal(t *testing.T) {
 	denied := &tenancy.AccessDeniedError{Namespace: "team-a", Verb: "list", Resource: "httproutes.gateway.networking.k8s.io", Optional: true}
 	refusal, err := refusalOf(fmt.Errorf("read: %w", denied))
@@ -62,7 +63,8 @@ func deniesRoutes(kind schema.GroupKind) error {
 	return &tenancy.AccessDeniedError{Namespace: "n", Verb: "list", Resource: "httproutes.gateway.networking.k8s.io", Optional: true}
 }
 
-// A load balancer that is ready is reported as ready, although the one that it replaces cannot be deleted.
+// A load balancer that is ready is reported as ready, although the one that it replaces cannot be
+// deleted.
 func TestOldObjectCannotBeDeleted(t *testing.T) {
 	cases := map[string]struct {
 		reason  string

@@ -36,8 +36,8 @@ type takenError struct {
 // Error is the message for the tenant.
 func (e *takenError) Error() string { return e.Message }
 
-// acquire claims the exclusive names of all parts. It asks the API server only where an object seems to be in the way, and once
-// for all Bars, before the first name is granted.
+// acquire claims the exclusive names of all parts. It asks the API server only where an object
+// seems to be in the way, and once for all Bars, before the first name is granted.
 func (w *work) acquire(ctx context.Context) error {
 	needs := w.needs()
 	for i := range needs {
@@ -78,8 +78,9 @@ func (w *work) acquire(ctx context.Context) error {
 	return taken
 }
 
-// dropUnused drops grants that the Bar has not recorded and does not need now. A status that records one may have been written
-// although its answer was lost, so the Bar is read live first: if it is as this reconcile knows it, no such status was written.
+// dropUnused drops grants that the Bar has not recorded and does not need now. A status that
+// records one may have been written although its answer was lost, so the Bar is read live first: if
+// it is as this reconcile knows it, no such status was written.
 func (w *work) dropUnused(ctx context.Context) error {
 	if !w.owners.hasGrant(w.bar.Name) {
 		return nil
@@ -92,8 +93,9 @@ func (w *work) dropUnused(ctx context.Context) error {
 	return nil
 }
 
-// needs lists the exclusive names of the parts, and which of them the Bar has already: by its targets, or, if it is a new Bar of
-// a source that had one, by a live object that was made for that one.
+// needs lists the exclusive names of the parts, and which of them the Bar has already: by its
+// targets, or, if it is a new Bar of a source that had one, by a live object that was made for that
+// one.
 func (w *work) needs() (needs []need) {
 	recorded := heldBy(w.bar)
 	for i := range w.parts {
@@ -115,9 +117,10 @@ func (w *work) needs() (needs []need) {
 	return needs
 }
 
-// prepareOwners makes the view of owners complete before a name is granted. The Bars are listed live once, because the cache of a
-// new leader can be behind what the old leader has written. The routes of a namespace are read from its cache once for each
-// engagement, because their events come a moment after the namespace is known as served.
+// prepareOwners makes the view of owners complete before a name is granted. The Bars are listed
+// live once, because the cache of a new leader can be behind what the old leader has written. The
+// routes of a namespace are read from its cache once for each engagement, because their events come
+// a moment after the namespace is known as served.
 func (r *Reconciler) prepareOwners(ctx context.Context) error {
 	o := r.owners
 	o.mu.Lock()
@@ -193,7 +196,8 @@ func (r *Reconciler) readLive(ctx context.Context, namespace *tenancy.Namespace,
 	return nil
 }
 
-// forgetCache drops the references to the cache of a namespace, which is never used again once the namespace is lost.
+// forgetCache drops the references to the cache of a namespace, which is never used again once the
+// namespace is lost.
 func (r *Reconciler) forgetCache(namespace string) {
 	r.read.Range(func(place, _ any) bool {
 		if of, ok := place.(cachedKind); ok && of.namespace == namespace {
@@ -209,8 +213,9 @@ type cachedKind struct {
 	kind      schema.GroupVersionKind
 }
 
-// verify looks whether an object that is in a Bar's way is there and still uses the name: in the namespace's cache, then live. In
-// a namespace that is not served the operator cannot look, so the object stays unless the namespace is gone.
+// verify looks whether an object that is in a Bar's way is there and still uses the name: in the
+// namespace's cache, then live. In a namespace that is not served the operator cannot look, so the
+// object stays unless the namespace is gone.
 func (r *Reconciler) verify(ctx context.Context, u *user) error {
 	namespace, served := r.Namespaces.Lookup(u.namespace)
 	if !served && u.bar == "" && !r.Namespaces.Assigned(u.namespace) {
@@ -261,8 +266,9 @@ func (r *Reconciler) kindGone(ctx context.Context, kind schema.GroupKind, object
 	return err
 }
 
-// barDeleted drops what a deleted Bar recorded. Deleting the Bar of a lost namespace is how an admin lets go of its names; the
-// names of any other Bar that is deleted by force stay with its objects.
+// barDeleted drops what a deleted Bar recorded. Deleting the Bar of a lost namespace is how an
+// admin lets go of its names; the names of any other Bar that is deleted by force stay with its
+// objects.
 func (r *Reconciler) barDeleted(bar *v1alpha1.Bar) {
 	r.owners.deleted(bar)
 	if _, served := r.Namespaces.Lookup(bar.Spec.SourceRef.Namespace); !served && isNamespaceLost(bar) {
@@ -270,7 +276,8 @@ func (r *Reconciler) barDeleted(bar *v1alpha1.Bar) {
 	}
 }
 
-// forgetMissing drops the record of a Bar that the cache does not have, if the API server does not have it either.
+// forgetMissing drops the record of a Bar that the cache does not have, if the API server does not
+// have it either.
 func (r *Reconciler) forgetMissing(ctx context.Context, key client.ObjectKey) error {
 	r.owners.leave(key.Name)
 	uid, known := r.owners.hasRecord(key.Name)

@@ -57,7 +57,8 @@ func TestLeaderWithACacheThatIsBehind(t *testing.T) {
 	expect(t, claimant, v1alpha1.PhaseFailed, v1alpha1.ReasonHostnameTaken)
 }
 
-// A route that no Bar made has its host name, too. The tenant that has the route is told its name, others are not.
+// A route that no Bar made has its host name, too. The tenant that has the route is told its name,
+// others are not.
 func TestHostnameOfAForeignRoute(t *testing.T) {
 	newNamespace(t, "by-hand")
 	foreign := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -103,7 +104,8 @@ func TestHostnameOfAForeignRoute(t *testing.T) {
 		}
 	}
 
-	// A Bar that has the name keeps it when such a route appears later; while the namespace is lost the route stays.
+	// A Bar that has the name keeps it when such a route appears later; while the namespace is lost
+	// the route stays.
 	if err := server.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +153,8 @@ func forge(t *testing.T, bar *v1alpha1.Bar) {
 	}
 }
 
-// Where two Bars have one host name, the one with the older route keeps it and the other takes its own route away, whoever is
-// reconciled first.
+// Where two Bars have one host name, the one with the older route keeps it and the other takes its
+// own route away, whoever is reconciled first.
 func TestTwoBarsWithOneHostname(t *testing.T) {
 	for name, order := range map[string][]int{"older-first": {0, 1, 0, 1}, "younger-first": {1, 0, 1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +185,8 @@ func TestTwoBarsWithOneHostname(t *testing.T) {
 	}
 }
 
-// What was learnt later counts, in whichever order it arrives, and a Bar that is created again under its name is another one.
+// What was learnt later counts, in whichever order it arrives, and a Bar that is created again
+// under its name is another one.
 func TestOwnersOutOfOrder(t *testing.T) {
 	bar := func(uid types.UID, version, holds string) *v1alpha1.Bar {
 		b := &v1alpha1.Bar{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: uid, ResourceVersion: version}}

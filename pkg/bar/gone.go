@@ -12,15 +12,17 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// isVersionMissing says whether the API server does not serve the version of a kind that was asked for. It then answers NotFound,
-// as for an object that is gone, but not with a Status of its own: no API is behind the path.
+// isVersionMissing says whether the API server does not serve the version of a kind that was asked
+// for. It then answers NotFound, as for an object that is gone, but not with a Status of its own:
+// no API is behind the path.
 func isVersionMissing(err error) bool {
 	return meta.IsNoMatchError(err) ||
 		apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// readTarget reads the metadata of an object live; nil if the object is gone. Where the recorded version is no longer served, it
-// reads the object in a version that is. Without any the CRD was deleted, and all objects with it.
+// readTarget reads the metadata of an object live; nil if the object is gone. Where the recorded
+// version is no longer served, it reads the object in a version that is. Without any the CRD was
+// deleted, and all objects with it.
 func (w *work) readTarget(ctx context.Context, target *v1alpha1.BarTarget) (*metav1.PartialObjectMetadata, error) {
 	kind := schema.GroupKind{Group: target.APIGroup, Kind: target.Kind}
 	key := client.ObjectKey{Namespace: target.Namespace, Name: target.Name}

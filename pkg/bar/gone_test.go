@@ -29,8 +29,8 @@ func widgets(firstServed bool) string {
 		"{name: v1alpha1, served: " + served + ", storage: false, " + anything + "}, {name: v1, served: true, storage: true, " + anything + "}]}\n"
 }
 
-// An object is gone when the API server says so of the object. That a version of its kind is gone says nothing of it; that its
-// kind is gone in all versions says that it is gone as well.
+// An object is gone when the API server says so of the object. That a version of its kind is gone
+// says nothing of it; that its kind is gone in all versions says that it is gone as well.
 func TestVersionNoLongerServed(t *testing.T) {
 	install := func(crd string) {
 		t.Helper()

@@ -17,8 +17,8 @@ type hindrance struct {
 	retry.Refusal
 }
 
-// denied returns an error if the operator lacks the rights on the kind of a target in the Bar's namespace: it cannot see whether
-// the object exists.
+// denied returns an error if the operator lacks the rights on the kind of a target in the Bar's
+// namespace: it cannot see whether the object exists.
 func (w *work) denied(target *v1alpha1.BarTarget) error {
 	if w.namespace == nil {
 		return nil
@@ -26,7 +26,8 @@ func (w *work) denied(target *v1alpha1.BarTarget) error {
 	return w.namespace.Denied(schema.GroupKind{Group: target.APIGroup, Kind: target.Kind})
 }
 
-// hindrances returns the recorded targets whose deletion was begun, or is due, and for which the operator lacks the rights.
+// hindrances returns the recorded targets whose deletion was begun, or is due, and for which the
+// operator lacks the rights.
 func (w *work) hindrances(due []v1alpha1.BarTarget) (found []hindrance) {
 	for i := range w.next.Targets {
 		target := &w.next.Targets[i]
@@ -40,8 +41,9 @@ func (w *work) hindrances(due []v1alpha1.BarTarget) (found []hindrance) {
 	return found
 }
 
-// refusalToDelete is refusalOf for a Bar that is released: such a Bar has nothing else to report. The condition of any other Bar
-// reports on the load balancer that is wanted, so there a refusal stays an error.
+// refusalToDelete is refusalOf for a Bar that is released: such a Bar has nothing else to report.
+// The condition of any other Bar reports on the load balancer that is wanted, so there a refusal
+// stays an error.
 func (w *work) refusalToDelete(err error) (*retry.Refusal, error) {
 	if !w.bar.Spec.Release {
 		return nil, err
@@ -59,8 +61,8 @@ func describe(hindrances []hindrance) string {
 	return strings.Join(texts, "; and ")
 }
 
-// hindered adds to the message of the condition Ready what cannot be deleted. The rest of the condition stays: it is about the
-// load balancer that is wanted.
+// hindered adds to the message of the condition Ready what cannot be deleted. The rest of the
+// condition stays: it is about the load balancer that is wanted.
 func hindered(result v1alpha1.BarStatus, hindrances []hindrance) v1alpha1.BarStatus {
 	ready := meta.FindStatusCondition(result.Conditions, v1alpha1.BarReady)
 	if len(hindrances) == 0 || ready == nil {

@@ -47,8 +47,8 @@ func TestBarDeletedDuringTheList(t *testing.T) {
 	}
 }
 
-// failThePlan makes the BarClass of a Bar that waits for it, and has the plan fail at its write: done says whether the API server
-// has written it nevertheless. Then the class goes again.
+// failThePlan makes the BarClass of a Bar that waits for it, and has the plan fail at its write:
+// done says whether the API server has written it nevertheless. Then the class goes again.
 func failThePlan(t *testing.T, r *Reconciler, bar *v1alpha1.Bar, done bool) {
 	t.Helper()
 	shared := &v1alpha1.BarClass{}
@@ -77,7 +77,8 @@ func failThePlan(t *testing.T, r *Reconciler, bar *v1alpha1.Bar, done bool) {
 	}
 }
 
-// A name that was granted, and whose record could not be written, is free again when the Bar cannot use it.
+// A name that was granted, and whose record could not be written, is free again when the Bar cannot
+// use it.
 func TestGrantOfAFailedPlan(t *testing.T) {
 	bar := newBar(t, newNamespace(t, "failed-plan"), "failed-plan", "failed-plan")
 	rival := newBar(t, newNamespace(t, "failed-plan-rival"), "failed-plan", "shared")
@@ -92,7 +93,8 @@ func TestGrantOfAFailedPlan(t *testing.T) {
 	expect(t, rival, v1alpha1.PhaseProvisioning, v1alpha1.ReasonRoutePending)
 }
 
-// A name whose record was written stays granted although the answer was lost and the cache does not have it yet.
+// A name whose record was written stays granted although the answer was lost and the cache does not
+// have it yet.
 func TestGrantOfALostAnswer(t *testing.T) {
 	bar := newBar(t, newNamespace(t, "lost-answer"), "lost-answer", "lost-answer")
 	rival := newBar(t, newNamespace(t, "lost-answer-rival"), "lost-answer", "shared")
@@ -143,7 +145,8 @@ func handMade(t *testing.T, namespace, host string) {
 	}
 }
 
-// Routes of a kind that a namespace's cache does not have yet are listed live before a name is granted.
+// Routes of a kind that a namespace's cache does not have yet are listed live before a name is
+// granted.
 func TestKindThatIsNotCachedYet(t *testing.T) {
 	namespace := newNamespace(t, "not-cached")
 	handMade(t, namespace, "not-cached.example.com")
@@ -199,7 +202,8 @@ func TestGoneObjectOfAnOlderUID(t *testing.T) {
 	}
 }
 
-// A route that no Bar made counts as long as its namespace is a Tenant's, whether the operator may look there or not.
+// A route that no Bar made counts as long as its namespace is a Tenant's, whether the operator may
+// look there or not.
 func TestForeignRouteOfANamespaceThatNoTenantNames(t *testing.T) {
 	namespace := newNamespace(t, "unassigned")
 	handMade(t, namespace, "unassigned.example.com")

@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	// lossGrace is how long a namespace must be lost before its Bars say so: a RoleBinding that is deleted and created again, as
-	// `helm upgrade` may do, is no outage.
+	// lossGrace is how long a namespace must be lost before its Bars say so: a RoleBinding that is
+	// deleted and created again, as `helm upgrade` may do, is no outage.
 	lossGrace = 30 * time.Second
-	// untilLooked is how long a Bar waits, during lossGrace, before its namespace is looked for again.
+	// untilLooked is how long a Bar waits, during lossGrace, before its namespace is looked for
+	// again.
 	untilLooked = 5 * time.Second
 	// untilLookedAgain is the same once the Bar says that its namespace is lost.
 	untilLookedAgain = time.Minute
@@ -33,9 +34,10 @@ func isNamespaceLost(bar *v1alpha1.Bar) bool {
 	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLost
 }
 
-// outOfReach handles a Bar whose namespace is not served. The operator can do nothing there, and sees nothing: so the targets, and
-// with them the exclusive names, are kept until the namespace itself is seen to be gone. It returns gone when that is so.
-// During lossGrace a failure to look is no error: the next look is due soon.
+// outOfReach handles a Bar whose namespace is not served. The operator can do nothing there, and
+// sees nothing: so the targets, and with them the exclusive names, are kept until the namespace
+// itself is seen to be gone. It returns gone when that is so. During lossGrace a failure to look is
+// no error: the next look is due soon.
 func (w *work) outOfReach(ctx context.Context) (gone bool, result reconcile.Result, err error) {
 	namespace := w.bar.Spec.SourceRef.Namespace
 	since, lost := w.Namespaces.LostSince(namespace)
@@ -49,7 +51,8 @@ func (w *work) outOfReach(ctx context.Context) (gone bool, result reconcile.Resu
 	if left := lossGrace - w.Now().Sub(since); left > 0 && !isNamespaceLost(w.bar) {
 		return false, reconcile.Result{RequeueAfter: min(retry.Jitter(untilLooked), left+time.Millisecond)}, nil
 	}
-	// Whether the namespace exists may be unknown. That it is lost is known, and has to be reported.
+	// Whether the namespace exists may be unknown. That it is lost is known, and has to be
+	// reported.
 	w.next = namespaceLost(w.bar)
 	if err := errors.Join(w.write(ctx), lookErr); err != nil {
 		return false, reconcile.Result{}, err
@@ -66,8 +69,8 @@ func namespaceLost(bar *v1alpha1.Bar) v1alpha1.BarStatus {
 	return status(bar, phase, bar.Status.Targets, v1alpha1.ReasonNamespaceLost, lostMessage(bar))
 }
 
-// namespaceGone is the status of a Bar whose namespace is gone, and with it all objects there. The claim controller then releases
-// the Bar.
+// namespaceGone is the status of a Bar whose namespace is gone, and with it all objects there. The
+// claim controller then releases the Bar.
 func namespaceGone(bar *v1alpha1.Bar) v1alpha1.BarStatus {
 	result := status(bar, v1alpha1.PhaseFailed, nil, v1alpha1.ReasonNamespaceLost,
 		fmt.Sprintf("namespace %s is gone, and with it the load balancer, which is about to be released", bar.Spec.SourceRef.Namespace))
@@ -92,7 +95,8 @@ func lostMessage(bar *v1alpha1.Bar) string {
 	if len(kept) > 0 {
 		what = strings.Join(kept, ", ")
 	}
-	// The last part is what an admin needs, so a long list of objects must not push it out of the message.
+	// The last part is what an admin needs, so a long list of objects must not push it out of the
+	// message.
 	what = message.Shorten(what, message.MaxCondition/2)
 	return fmt.Sprintf("the operator cannot see namespace %[1]s: no Tenant names it, or RoleBinding %[2]s or ClusterRole controlee-operator-tenant is missing. "+
 		"Kept, because it may still be there and serve: %[3]s. Either have the namespace served again, by an upgrade of the Helm release with the tenant in its values, "+

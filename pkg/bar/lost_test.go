@@ -26,7 +26,8 @@ func lost(since time.Duration, names ...string) namespaces {
 	return n
 }
 
-// deleteNamespace does what the namespace controller does once a namespace is empty. What is in it stays in the store.
+// deleteNamespace does what the namespace controller does once a namespace is empty. What is in it
+// stays in the store.
 func deleteNamespace(t *testing.T, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -45,7 +46,8 @@ func deleteNamespace(t *testing.T, name string) {
 	}
 }
 
-// A namespace that is lost for a moment changes nothing; one that is lost for longer makes its Bars say so, and nothing else.
+// A namespace that is lost for a moment changes nothing; one that is lost for longer makes its Bars
+// say so, and nothing else.
 func TestLossGrace(t *testing.T) {
 	bar := newBar(t, newNamespace(t, "loss-grace"), "web", "internal")
 	r := newReconciler(server)
@@ -187,7 +189,8 @@ func TestNamespaceNotKnownYet(t *testing.T) {
 	}
 }
 
-// An admin who deletes the Bar of a lost namespace lets go of its host name. That of any other Bar stays with its route.
+// An admin who deletes the Bar of a lost namespace lets go of its host name. That of any other Bar
+// stays with its route.
 func TestDeletedBar(t *testing.T) {
 	owner := newBar(t, newNamespace(t, "forced"), "forced", "shared")
 	rival := newBar(t, newNamespace(t, "forced-rival"), "forced", "shared")

@@ -13,12 +13,13 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// owners is the leader's view of who owns which exclusive name, such as a host name. All workers share it, so that of two Bars
-// that claim the same name at the same time one gets it.
+// owners is the leader's view of who owns which exclusive name, such as a host name. All workers
+// share it, so that of two Bars that claim the same name at the same time one gets it.
 //
-// A name is free when no Bar's status.targets records it and no live object uses it. The records come from a live list of all
-// Bars before the first grant, from the events of Bars, and from the statuses that this process writes. The objects that use
-// names come from the events of routes; see users.
+// A name is free when no Bar's status.targets records it and no live object uses it. The records
+// come from a live list of all Bars before the first grant, from the events of Bars, and from the
+// statuses that this process writes. The objects that use names come from the events of routes; see
+// users.
 type owners struct {
 	mu      sync.Mutex
 	records map[string]record          // by name of the Bar
@@ -48,7 +49,8 @@ type hold struct {
 	deleting bool      // the object is being deleted
 }
 
-// rank orders Bars, the oldest first. Of two Bars that were created in the same second the one whose name sorts first goes first.
+// rank orders Bars, the oldest first. Of two Bars that were created in the same second the one
+// whose name sorts first goes first.
 type rank struct {
 	created time.Time
 	name    string
@@ -90,8 +92,9 @@ func (o *owners) wakeThrough(queue tenancy.Queue) {
 	o.waiting.queue = queue
 }
 
-// claim takes all names that a Bar needs, or none of them: then the Bar waits, and is reconciled again when the name is free.
-// Of the Bars that wait the oldest comes first. Objects in the way are doubted once: the caller verifies them and claims again.
+// claim takes all names that a Bar needs, or none of them: then the Bar waits, and is reconciled
+// again when the name is free. Of the Bars that wait the oldest comes first. Objects in the way are
+// doubted once: the caller verifies them and claims again.
 func (o *owners) claim(bar *v1alpha1.Bar, needs []need, verified bool) decision {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,8 +160,8 @@ func (o *owners) judge(bar *v1alpha1.Bar, n *need) decision {
 	return decision{}
 }
 
-// mustYield says whether another Bar that has the same name has the older object. Bars with younger objects are woken up, so that
-// they yield.
+// mustYield says whether another Bar that has the same name has the older object. Bars with younger
+// objects are woken up, so that they yield.
 func (o *owners) mustYield(bar *v1alpha1.Bar, n *need) bool {
 	mine := o.age(n.mine)
 	for name := range o.holders[n.Key] {
@@ -175,7 +178,8 @@ func (o *owners) mustYield(bar *v1alpha1.Bar, n *need) bool {
 	return false
 }
 
-// age is when an object was created, and as long as the object has not been seen, when it was recorded.
+// age is when an object was created, and as long as the object has not been seen, when it was
+// recorded.
 func (o *owners) age(h hold) time.Time {
 	if u, seen := o.users.objects[h.object]; seen {
 		return u.created
@@ -224,7 +228,8 @@ func (o *owners) beginList() {
 	o.listing++
 }
 
-// endList takes over what a live list returned, without the Bars that were deleted meanwhile: no further event would remove them.
+// endList takes over what a live list returned, without the Bars that were deleted meanwhile: no
+// further event would remove them.
 func (o *owners) endList(bars []v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,8 +244,8 @@ func (o *owners) endList(bars []v1alpha1.Bar) {
 	}
 }
 
-// wrote takes note that this process has just written, or read live, all that a Bar records. A name that was granted and that the status does
-// not record is free again.
+// wrote takes note that this process has just written, or read live, all that a Bar records. A name
+// that was granted and that the status does not record is free again.
 func (o *owners) wrote(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -327,7 +332,8 @@ func (o *owners) dropGrants(name string) {
 	}
 }
 
-// stopWaiting takes a Bar from all that it waited for. The others, which may have let it go first, are woken up.
+// stopWaiting takes a Bar from all that it waited for. The others, which may have let it go first,
+// are woken up.
 func (o *owners) stopWaiting(name string) {
 	for _, key := range o.waiting.remove(name) {
 		if len(o.holders[key]) == 0 && o.grants[key] == "" && len(o.users.byName[key]) == 0 {

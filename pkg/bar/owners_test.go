@@ -19,7 +19,8 @@ func withQueue(t *testing.T) (*Reconciler, workqueue.TypedRateLimitingInterface[
 	return r, queue
 }
 
-// Of two with the same host name the first keeps it, also over a restart; the other is told, and gets it when it is free.
+// Of two with the same host name the first keeps it, also over a restart; the other is told, and
+// gets it when it is free.
 func TestHostnameTaken(t *testing.T) {
 	first := newBar(t, newNamespace(t, "host-first"), "shop", "shared")
 	second := newBar(t, newNamespace(t, "host-second"), "shop", "shared")

@@ -26,11 +26,13 @@ type Namespaces interface {
 	Lookup(name string) (*tenancy.Namespace, bool)
 	// Served returns all namespaces that are served now.
 	Served() []*tenancy.Namespace
-	// LostSince returns since when a namespace is lost, and false while it is not, or that is not known yet.
+	// LostSince returns since when a namespace is lost, and false while it is not, or that is not
+	// known yet.
 	LostSince(name string) (time.Time, bool)
 	// Assigned returns whether a namespace is a Tenant's, or that is not known yet.
 	Assigned(name string) bool
-	// Synced returns an error until the caches of all namespaces that can be served were filled once.
+	// Synced returns an error until the caches of all namespaces that can be served were filled
+	// once.
 	Synced(request *http.Request) error
 	// Suspect has the operator's access to a namespace checked again.
 	Suspect(name string)
@@ -83,7 +85,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return retry.Outcome(result, err, func() { r.Namespaces.Suspect(bar.Spec.SourceRef.Namespace) })
 }
 
-// serve makes or mends the load balancer: record, plan, act, record what came of it, then take away what is no longer wanted.
+// serve makes or mends the load balancer: record, plan, act, record what came of it, then take away
+// what is no longer wanted.
 func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 	namespace, served := w.Namespaces.Lookup(w.bar.Spec.SourceRef.Namespace)
 	if !served {
@@ -111,7 +114,8 @@ func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 	err = errors.Join(err, w.retire(ctx, yielding))
 	hindrances := w.hindrances(slices.Concat(leaving, yielding))
 	w.next = hindered(w.next, hindrances)
-	// The new load balancer may be ready, whatever becomes of the old one, so an error above comes after the status.
+	// The new load balancer may be ready, whatever becomes of the old one, so an error above comes
+	// after the status.
 	if writeErr := w.write(ctx); writeErr != nil {
 		return reconcile.Result{}, errors.Join(writeErr, err)
 	}
@@ -160,7 +164,8 @@ func (w *work) provide(ctx context.Context, namespace *tenancy.Namespace) (provi
 	return chosen.Observe(w.bar, class, live), nil
 }
 
-// yielding returns the targets that use a name which another Bar has had for longer, even if they have served.
+// yielding returns the targets that use a name which another Bar has had for longer, even if they
+// have served.
 func (w *work) yielding(failure error) []v1alpha1.BarTarget {
 	var taken *takenError
 	if !errors.As(failure, &taken) || !taken.lost {
@@ -171,7 +176,8 @@ func (w *work) yielding(failure error) []v1alpha1.BarTarget {
 	})
 }
 
-// wait keeps a Bar whose namespace is not served as it is, until the namespace is served again or gone.
+// wait keeps a Bar whose namespace is not served as it is, until the namespace is served again or
+// gone.
 func (w *work) wait(ctx context.Context) (reconcile.Result, error) {
 	gone, result, err := w.outOfReach(ctx)
 	if err != nil || !gone {

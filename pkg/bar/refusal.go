@@ -9,8 +9,9 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// refusalOf is retry.RefusalOf, which knows besides what a provider refuses, what the cluster lacks and what the operator may not
-// do in the namespace: with a refusal the Bar is Failed until something else changes.
+// refusalOf is retry.RefusalOf, which knows besides what a provider refuses, what the cluster lacks
+// and what the operator may not do in the namespace: with a refusal the Bar is Failed until
+// something else changes.
 func refusalOf(err error) (*retry.Refusal, error) {
 	var (
 		refused  *provider.RefusalError

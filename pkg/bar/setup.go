@@ -39,7 +39,8 @@ import (
 // FieldManager is this controller's name in the managed fields of what it applies.
 const FieldManager = "controlee-bar"
 
-// Kinds are the kinds that the controller reads from the caches of tenant namespaces, besides those of the providers that a cluster may lack.
+// Kinds are the kinds that the controller reads from the caches of tenant namespaces, besides those
+// of the providers that a cluster may lack.
 func Kinds() []client.Object {
 	return []client.Object{&appsv1.Deployment{}, &corev1.Service{}}
 }
@@ -96,7 +97,8 @@ func New(namespaces Namespaces, reader client.Reader, options Options) *Reconcil
 
 func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Registry, r *Reconciler, bars *finder) error {
 	sources := []source.Source{
-		// Our own status writes as well: a reconcile may have run before the cache had the last one.
+		// Our own status writes as well: a reconcile may have run before the cache had the last
+		// one.
 		source.Kind(objects, &v1alpha1.Bar{}, r.barEvents()),
 		source.Kind(objects, &v1alpha1.BarClass{}, handler.TypedEnqueueRequestsFromMapFunc(bars.ofClass), predicate.TypedGenerationChangedPredicate[*v1alpha1.BarClass]{}),
 		registry.Source(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(bars.ofObject("Service"))),
@@ -136,7 +138,8 @@ func watch(c controller.Controller, objects cache.Cache, registry *tenancy.Regis
 	return nil
 }
 
-// barEvents keeps the owners in line with what the Bars record, and has each Bar that changes reconciled.
+// barEvents keeps the owners in line with what the Bars record, and has each Bar that changes
+// reconciled.
 func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconcile.Request] {
 	enqueue := func(bar *v1alpha1.Bar, queue tenancy.Queue) {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bar)})
@@ -157,7 +160,8 @@ func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconc
 	}
 }
 
-// userEvents keeps the owners in line with the live objects that use exclusive names. It runs in standbys, too.
+// userEvents keeps the owners in line with the live objects that use exclusive names. It runs in
+// standbys, too.
 func (r *Reconciler) userEvents() handler.EventHandler {
 	saw := func(object client.Object) {
 		if live, ok := object.(*unstructured.Unstructured); ok {
@@ -259,8 +263,8 @@ func (f *finder) ofSource(kind v1alpha1.BarSourceKind) handler.MapFunc {
 	}
 }
 
-// ofObject finds the Bar that an object says it was made for, which may not have it in its status yet, and those that plan an object of its
-// name: it may be in the way.
+// ofObject finds the Bar that an object says it was made for, which may not have it in its status
+// yet, and those that plan an object of its name: it may be in the way.
 func (f *finder) ofObject(kind string) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		requests := f.find(ctx, client.MatchingFields{byTarget: place(kind, object.GetNamespace(), object.GetName())})

@@ -31,8 +31,8 @@ func provisioning(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget) v1alpha1.BarS
 	return status(bar, v1alpha1.PhaseProvisioning, targets, v1alpha1.ReasonProvisioning, text)
 }
 
-// releasing is the status of a Bar that is being taken away. left are the objects that were deleted and are still there,
-// hindrances those that cannot be deleted now.
+// releasing is the status of a Bar that is being taken away. left are the objects that were deleted
+// and are still there, hindrances those that cannot be deleted now.
 func releasing(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, left []client.Object, hindrances []hindrance) v1alpha1.BarStatus {
 	reason, text := v1alpha1.ReasonReleasing, "the load balancer is being taken away"
 	if len(left) > 0 {
@@ -74,7 +74,8 @@ func holder(object metav1.Object) string {
 	}
 }
 
-// concluded is the status after an attempt, which came to an observation or to a refusal. parts are what is wanted, nil if that is not known.
+// concluded is the status after an attempt, which came to an observation or to a refusal. parts are
+// what is wanted, nil if that is not known.
 func concluded(bar *v1alpha1.Bar, targets []v1alpha1.BarTarget, parts []part, seen provider.Observation, refused *retry.Refusal) v1alpha1.BarStatus {
 	switch {
 	case refused != nil:

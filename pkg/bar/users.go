@@ -11,10 +11,12 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// users are the live objects, such as routes, that use exclusive names, whoever made them. The mutex of owners guards them.
+// users are the live objects, such as routes, that use exclusive names, whoever made them. The
+// mutex of owners guards them.
 //
-// An object in a namespace that is no longer served stays among them: the operator has not seen that it is gone. An object that
-// was deleted while its namespace was not served also stays, so whoever is refused because of an object verifies it first.
+// An object in a namespace that is no longer served stays among them: the operator has not seen
+// that it is gone. An object that was deleted while its namespace was not served also stays, so
+// whoever is refused because of an object verifies it first.
 type users struct {
 	objects map[targetKey]user
 	byName  map[string]map[targetKey]bool // by exclusive name
@@ -93,7 +95,8 @@ func (u *users) remove(key targetKey) (freed []string) {
 	return object.names
 }
 
-// sawObject takes over which names a live object uses, and wakes up who waits for one that it no longer uses.
+// sawObject takes over which names a live object uses, and wakes up who waits for one that it no
+// longer uses.
 func (o *owners) sawObject(object *unstructured.Unstructured, names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,8 +105,8 @@ func (o *owners) sawObject(object *unstructured.Unstructured, names []string) {
 	}
 }
 
-// goneObject forgets an object that was seen to be gone, and wakes up who waits for a name that it used. A newer object of the
-// same key, which was seen meanwhile, stays.
+// goneObject forgets an object that was seen to be gone, and wakes up who waits for a name that it
+// used. A newer object of the same key, which was seen meanwhile, stays.
 func (o *owners) goneObject(gone *user) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,7 +118,8 @@ func (o *owners) goneObject(gone *user) {
 	}
 }
 
-// letGo forgets the objects that were made for a Bar: an admin has deleted the Bar of a lost namespace on purpose.
+// letGo forgets the objects that were made for a Bar: an admin has deleted the Bar of a lost
+// namespace on purpose.
 func (o *owners) letGo(bar *v1alpha1.Bar) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,8 +133,9 @@ func (o *owners) letGo(bar *v1alpha1.Bar) {
 	}
 }
 
-// forgetForeign forgets the objects in a namespace that no Tenant names and that were not made for a Bar. They are nothing that
-// the operator answers for, and count only where it serves the namespace.
+// forgetForeign forgets the objects in a namespace that no Tenant names and that were not made for
+// a Bar. They are nothing that the operator answers for, and count only where it serves the
+// namespace.
 func (o *owners) forgetForeign(namespace string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,8 +149,8 @@ func (o *owners) forgetForeign(namespace string) {
 	}
 }
 
-// wakeFor wakes up who waits for a name that an object in the given namespace uses: whether the object is still there can be
-// verified now.
+// wakeFor wakes up who waits for a name that an object in the given namespace uses: whether the
+// object is still there can be verified now.
 func (o *owners) wakeFor(namespace string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -23,9 +23,11 @@ import (
 )
 
 const (
-	// untilServed is how long a Bar waits while it is not known whether its namespace can be served.
+	// untilServed is how long a Bar waits while it is not known whether its namespace can be
+	// served.
 	untilServed = 2 * time.Second
-	// untilGone is how long an object that is being deleted may take before it is looked at again, should its last event have been missed.
+	// untilGone is how long an object that is being deleted may take before it is looked at again,
+	// should its last event have been missed.
 	untilGone = time.Minute
 )
 
@@ -70,7 +72,8 @@ func (w *work) write(ctx context.Context) error {
 	return nil
 }
 
-// writeStatus carries the resource version: who acts on an old status would do again what has been undone since.
+// writeStatus carries the resource version: who acts on an old status would do again what has been
+// undone since.
 func (w *work) writeStatus(ctx context.Context, status v1alpha1.BarStatus) error {
 	changed := w.bar.DeepCopy()
 	changed.Status = status
@@ -84,7 +87,8 @@ func (w *work) writeStatus(ctx context.Context, status v1alpha1.BarStatus) error
 	return nil
 }
 
-// confirm reads the Bar live, unless this reconcile has written it: nothing is made or deleted because of what a cache still holds.
+// confirm reads the Bar live, unless this reconcile has written it: nothing is made or deleted
+// because of what a cache still holds.
 func (w *work) confirm(ctx context.Context) error {
 	if w.fresh {
 		return nil
@@ -121,7 +125,8 @@ func (w *work) classOf(ctx context.Context) (*v1alpha1.BarClass, provider.Provid
 	return class, chosen, err
 }
 
-// read completes the wanted objects and finds the live ones: in the namespace's cache, and where that has none, at the API server.
+// read completes the wanted objects and finds the live ones: in the namespace's cache, and where
+// that has none, at the API server.
 func (w *work) read(ctx context.Context, namespace *tenancy.Namespace, objects []provider.Object) ([]part, error) {
 	parts := make([]part, len(objects))
 	for i, object := range objects {
@@ -147,7 +152,8 @@ func (w *work) read(ctx context.Context, namespace *tenancy.Namespace, objects [
 			err = w.Client.Get(ctx, key, live)
 		}
 		if isVersionMissing(err) {
-			// The cluster has changed since it was asked which kinds it has. That says nothing of the object.
+			// The cluster has changed since it was asked which kinds it has. That says nothing of
+			// the object.
 			return nil, errors.Join(err, w.Late.Ask(ctx))
 		}
 		if client.IgnoreNotFound(err) != nil {
@@ -211,8 +217,8 @@ func (w *work) ensure(ctx context.Context, part *part) error {
 	return nil
 }
 
-// retire marks targets for deletion, with the UID of what is to be deleted, and drops those that do not exist. A target that
-// cannot be read keeps none of the others.
+// retire marks targets for deletion, with the UID of what is to be deleted, and drops those that do
+// not exist. A target that cannot be read keeps none of the others.
 func (w *work) retire(ctx context.Context, targets []v1alpha1.BarTarget) error {
 	var errs []error
 	for i := range targets {
@@ -233,8 +239,8 @@ func (w *work) retire(ctx context.Context, targets []v1alpha1.BarTarget) error {
 	return errors.Join(errs...)
 }
 
-// clear deletes what is marked for deletion, the last made first, and drops from the status to be what is gone. It gives what is left.
-// A target that cannot be deleted keeps none of the others.
+// clear deletes what is marked for deletion, the last made first, and drops from the status to be
+// what is gone. It gives what is left. A target that cannot be deleted keeps none of the others.
 func (w *work) clear(ctx context.Context) (left []client.Object, err error) {
 	marked := slices.DeleteFunc(marked(w.next.Targets), func(target v1alpha1.BarTarget) bool { return w.denied(&target) != nil })
 	if len(marked) == 0 {
@@ -260,7 +266,8 @@ func (w *work) clear(ctx context.Context) (left []client.Object, err error) {
 	return left, errors.Join(errs...)
 }
 
-// deleteTarget deletes one object by its UID, as it was just read, and gives it as it is then, nil when it is gone.
+// deleteTarget deletes one object by its UID, as it was just read, and gives it as it is then, nil
+// when it is gone.
 func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (*metav1.PartialObjectMetadata, error) {
 	live, err := w.readTarget(ctx, target)
 	if err != nil || live == nil || live.UID != target.UID {
@@ -275,7 +282,8 @@ func (w *work) deleteTarget(ctx context.Context, target *v1alpha1.BarTarget) (*m
 		return nil, err
 	}
 	w.tell(eventDeleted, target.Kind, target.Name)
-	// Another controller's finalizer, such as a cloud's, may hold it. Its last event brings the Bar back.
+	// Another controller's finalizer, such as a cloud's, may hold it. Its last event brings the Bar
+	// back.
 	live, err = w.readTarget(ctx, target)
 	if live != nil && live.UID != target.UID {
 		return nil, err

@@ -25,7 +25,8 @@ type Answer struct {
 	starting bool // Pods are to be expected, and none is ready yet
 }
 
-// transitional says whether the answer is likely to be replaced within a moment by one that a tenant acts on.
+// transitional says whether the answer is likely to be replaced within a moment by one that a
+// tenant acts on.
 func (a Answer) transitional() bool {
 	switch v1alpha1.BarPhase(a.Word) {
 	case v1alpha1.PhasePending, v1alpha1.PhaseProvisioning:
@@ -78,7 +79,8 @@ func awaited(bar *v1alpha1.Bar) string {
 	return ready.Message
 }
 
-// answerFor says what a source is told, given its Bar (nil: none) and why it does not get what it asks for, if so.
+// answerFor says what a source is told, given its Bar (nil: none) and why it does not get what it
+// asks for, if so.
 func answerFor(bar *v1alpha1.Bar, r *refusal) Answer {
 	var answer Answer
 	if bar != nil {
@@ -107,8 +109,8 @@ func (a Answer) Address() string {
 	return strings.Join(values, ",")
 }
 
-// ingress is the status of a Service whose class is a BarClass. Mode Proxy says that the addresses are for clients alone: nodes must not
-// take them for their own, since another Service has them.
+// ingress is the status of a Service whose class is a BarClass. Mode Proxy says that the addresses
+// are for clients alone: nodes must not take them for their own, since another Service has them.
 func (a Answer) ingress() (ingress []corev1.LoadBalancerIngress) {
 	for _, address := range a.Addresses {
 		if address.Type == v1alpha1.HostnameAddressType {

@@ -1,5 +1,6 @@
-// Package claim is the controller of claims: it makes a Bar, in the system namespace, of each Deployment or Service of a tenant
-// that opts in, and tells the source what becomes of it. Its sweep finds what is left behind of events that nobody saw.
+// Package claim is the controller of claims: it makes a Bar, in the system namespace, of each
+// Deployment or Service of a tenant that opts in, and tells the source what becomes of it. Its
+// sweep finds what is left behind of events that nobody saw.
 //
 //	Reads:    Deployments and Services of tenant namespaces, and for the sweep routes; Bars and Tenants in the system namespace; BarClasses; a
 //	          Namespace by name, to see whether it is gone

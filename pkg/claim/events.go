@@ -35,8 +35,8 @@ func (n news) word() string {
 // value tells the news from others.
 func (n news) value() string { return n.address + " " + n.state }
 
-// topic is what the news are about. A load balancer that is ready stays so whatever its message says about the Pods behind it, which may
-// fail and start again without end.
+// topic is what the news are about. A load balancer that is ready stays so whatever its message
+// says about the Pods behind it, which may fail and start again without end.
 func (n news) topic() string {
 	if n.word() == string(v1alpha1.PhaseReady) {
 		return n.address + " " + n.word()
@@ -68,7 +68,8 @@ func (r *Reconciler) announce(source client.Object, before, after news) {
 	}
 }
 
-// announcementOf chooses the Event for a change of the annotations, nil for one that is not worth one.
+// announcementOf chooses the Event for a change of the annotations, nil for one that is not worth
+// one.
 func announcementOf(before, after news) *announcement {
 	was, is := before.word(), after.word()
 	switch v1alpha1.BarPhase(is) {

@@ -37,8 +37,8 @@ func setState(state string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Annotations[v1alpha1.BarStateAnnotation] = state }
 }
 
-// TestFlapping counts the writes on a source whose answer changes again and again, or is overwritten with values that
-// differ from each other, while it is reconciled four times a second.
+// TestFlapping counts the writes on a source whose answer changes again and again, or is
+// overwritten with values that differ from each other, while it is reconciled four times a second.
 func TestFlapping(t *testing.T) {
 	const tick = 250 * time.Millisecond
 	const none = `Ready: no Pod is ready behind it yet: Deployment "web" has no ready replica`

@@ -23,12 +23,13 @@ const (
 	byNamespace = "spec.sourceRef.namespace"
 )
 
-// cacheLag is how long a reservation counts although the cache does not have its Bar. The Bar is there within milliseconds,
-// unless it was deleted before the cache heard of it.
+// cacheLag is how long a reservation counts although the cache does not have its Bar. The Bar is
+// there within milliseconds, unless it was deleted before the cache heard of it.
 const cacheLag = time.Minute
 
-// limits keeps the number of each tenant's Bars at its limit. It counts the Bars in the cache and, because the cache lags
-// behind, the reservations. Sources for which there is no room are on the wait list of their tenant; the oldest is served first.
+// limits keeps the number of each tenant's Bars at its limit. It counts the Bars in the cache and,
+// because the cache lags behind, the reservations. Sources for which there is no room are on the
+// wait list of their tenant; the oldest is served first.
 //
 // mu is never held over a request: the events of all tenants' Bars need it.
 type limits struct {
@@ -55,8 +56,8 @@ type servedNamespaces interface {
 	Served() []*tenancy.Namespace
 }
 
-// reservation is the room for a Bar that the cache may not have yet: a Bar that was made or, without UID, is being made.
-// Reservations are kept by the name of the Bar.
+// reservation is the room for a Bar that the cache may not have yet: a Bar that was made or,
+// without UID, is being made. Reservations are kept by the name of the Bar.
 type reservation struct {
 	tenant string
 	uid    types.UID
@@ -80,8 +81,8 @@ func (l *limits) attach(kind v1alpha1.BarSourceKind, queue tenancy.Queue) {
 	l.queues[kind] = queue
 }
 
-// reserve makes a reservation for the Bar of a source, if its tenant has room; else it puts the source on the wait list. The
-// caller reports with settle what became of the reservation.
+// reserve makes a reservation for the Bar of a source, if its tenant has room; else it puts the
+// source on the wait list. The caller reports with settle what became of the reservation.
 func (l *limits) reserve(ctx context.Context, tenant *v1alpha1.Tenant, w waiter, bar string) (bool, error) {
 	limit := tenant.Spec.MaxBars
 	if limit != nil {
@@ -123,7 +124,8 @@ func (l *limits) settle(tenant, bar string, uid types.UID) {
 	l.reservations[bar] = reservation{tenant: tenant, uid: uid, at: l.clock.Now()}
 }
 
-// observe takes in an event of the cache of Bars: before is nil for a Bar that was created, after for one that was deleted.
+// observe takes in an event of the cache of Bars: before is nil for a Bar that was created, after
+// for one that was deleted.
 func (l *limits) observe(before, after *v1alpha1.Bar) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +163,8 @@ func (l *limits) waits(source v1alpha1.BarSourceReference) bool {
 	return false
 }
 
-// remove takes a source off the wait lists of the chosen tenants. The next one there may have the room that was kept for it.
-// The caller holds the lock.
+// remove takes a source off the wait lists of the chosen tenants. The next one there may have the
+// room that was kept for it. The caller holds the lock.
 func (l *limits) remove(source v1alpha1.BarSourceReference, chosen func(tenant string) bool) {
 	for tenant, list := range l.waiting {
 		if _, ok := list[source]; !ok || !chosen(tenant) {
@@ -176,8 +178,8 @@ func (l *limits) remove(source v1alpha1.BarSourceReference, chosen func(tenant s
 	}
 }
 
-// count counts the Bars and the reservations of a tenant. The caller holds the lock: between a look at the cache and one at the
-// reservations no event may move a Bar from these to that.
+// count counts the Bars and the reservations of a tenant. The caller holds the lock: between a look
+// at the cache and one at the reservations no event may move a Bar from these to that.
 func (l *limits) count(ctx context.Context, tenant string) (int, error) {
 	cached, err := l.barsOf(ctx, tenant)
 	if err != nil {
@@ -196,9 +198,9 @@ func (l *limits) count(ctx context.Context, tenant string) (int, error) {
 	return count, nil
 }
 
-// barsOf returns the names of the cached Bars that count against the limit of a tenant: those in the namespaces that are served for
-// it, whatever tenant they record, because a namespace that has changed hands brings its Bars along; and those that record it in
-// namespaces that are not served.
+// barsOf returns the names of the cached Bars that count against the limit of a tenant: those in
+// the namespaces that are served for it, whatever tenant they record, because a namespace that has
+// changed hands brings its Bars along; and those that record it in namespaces that are not served.
 func (l *limits) barsOf(ctx context.Context, tenant string) (map[string]bool, error) {
 	cached := map[string]bool{}
 	take := func(chosen client.MatchingFields) error {
@@ -228,8 +230,9 @@ func (l *limits) barsOf(ctx context.Context, tenant string) (map[string]bool, er
 	return cached, nil
 }
 
-// list reads all Bars live, once, and makes reservations for those that the cache does not have: a leader before this one may have
-// made them a moment ago. Whoever needs the answer waits for it, and nobody else.
+// list reads all Bars live, once, and makes reservations for those that the cache does not have: a
+// leader before this one may have made them a moment ago. Whoever needs the answer waits for it,
+// and nobody else.
 func (l *limits) list(ctx context.Context) error {
 	select {
 	case l.listing <- struct{}{}:
@@ -269,7 +272,8 @@ func (l *limits) list(ctx context.Context) error {
 	return nil
 }
 
-// beginList returns whether a live list is needed, and has the deletions noted that are seen during it.
+// beginList returns whether a live list is needed, and has the deletions noted that are seen during
+// it.
 func (l *limits) beginList() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +284,8 @@ func (l *limits) beginList() bool {
 	return true
 }
 
-// before counts the sources on a tenant's wait list that are older: the room is theirs. The caller holds the lock.
+// before counts the sources on a tenant's wait list that are older: the room is theirs. The caller
+// holds the lock.
 func (l *limits) before(tenant string, w waiter) (n int) {
 	for source, created := range l.waiting[tenant] {
 		if source != w.source && compareWaiters(waiter{source, created}, w) < 0 {

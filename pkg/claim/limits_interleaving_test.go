@@ -25,7 +25,8 @@ func within(t *testing.T, call func()) {
 	}
 }
 
-// hang has the live list hang, and a source ask for a place meanwhile. finish lets the list end and returns the answer.
+// hang has the live list hang, and a source ask for a place meanwhile. finish lets the list end and
+// returns the answer.
 func (c *crowd) hang(t *testing.T, name string) (finish func() bool) {
 	t.Helper()
 	c.server.hang = make(chan struct{})
@@ -45,7 +46,8 @@ func (c *crowd) hang(t *testing.T, name string) (finish func() bool) {
 	}
 }
 
-// While a tenant's first reserve waits for the API server, the events of all tenants' Bars are taken in, and other tenants served.
+// While a tenant's first reserve waits for the API server, the events of all tenants' Bars are
+// taken in, and other tenants served.
 func TestAHangingListHoldsNobodyUp(t *testing.T) {
 	c := newCrowd(t, 2)
 	finish := c.hang(t, "a")
@@ -76,7 +78,8 @@ func TestAHangingListHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A Bar that is deleted while the live list runs is not taken for one that the cache has yet to hear of.
+// A Bar that is deleted while the live list runs is not taken for one that the cache has yet to
+// hear of.
 func TestABarDeletedDuringTheLiveList(t *testing.T) {
 	c := newCrowd(t, 1)
 	c.server.bars, c.cache.bars = []string{"x"}, []string{"x"}
@@ -102,7 +105,8 @@ func TestABarThatArrivesDuringTheLiveList(t *testing.T) {
 	}
 }
 
-// A Bar whose tenant changes in place leaves room at the old tenant, and its oldest waiting source gets it.
+// A Bar whose tenant changes in place leaves room at the old tenant, and its oldest waiting source
+// gets it.
 func TestABarThatChangesItsTenantMakesRoom(t *testing.T) {
 	c := newCrowd(t, 1)
 	c.asks(t, "a")
@@ -127,8 +131,8 @@ func TestABarThatChangesItsTenantMakesRoom(t *testing.T) {
 	}
 }
 
-// A namespace that has changed hands brings its Bars along: they count for the new Tenant before they record it, and no longer for the
-// old one.
+// A namespace that has changed hands brings its Bars along: they count for the new Tenant before
+// they record it, and no longer for the old one.
 func TestBarsOfANamespaceThatHasChangedHands(t *testing.T) {
 	c := newCrowd(t, 1)
 	c.cache.bars, c.cache.tenant = []string{"a"}, "old"
@@ -142,7 +146,8 @@ func TestBarsOfANamespaceThatHasChangedHands(t *testing.T) {
 	}
 }
 
-// A reservation that the cache never confirms ends by itself: its Bar was deleted before the cache heard of it.
+// A reservation that the cache never confirms ends by itself: its Bar was deleted before the cache
+// heard of it.
 func TestAReservationExpires(t *testing.T) {
 	c := newCrowd(t, 1)
 	c.asks(t, "a")

@@ -57,7 +57,8 @@ func (r *Reconciler) setPending(ctx context.Context, bar *v1alpha1.Bar, p *pendi
 	if equality.Semantic.DeepEqual(changed.Status, bar.Status) {
 		return bar, nil
 	}
-	// With the resource version, because the conditions are written as a whole, and others are the Bar controller's.
+	// With the resource version, because the conditions are written as a whole, and others are the
+	// Bar controller's.
 	patch := client.MergeFromWithOptions(bar, client.MergeFromWithOptimisticLock{})
 	return changed, r.direct.Status().Patch(ctx, changed, patch, client.FieldOwner(FieldManager))
 }

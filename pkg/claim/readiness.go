@@ -21,8 +21,9 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// NoPodReady says that no Pod is ready behind a load balancer, given the Deployments whose Pods it leads to; "" when
-// one of them has a ready replica, or when no Deployment is known. starting says whether Pods are to be expected.
+// NoPodReady says that no Pod is ready behind a load balancer, given the Deployments whose Pods it
+// leads to; "" when one of them has a ready replica, or when no Deployment is known. starting says
+// whether Pods are to be expected.
 func NoPodReady(deployments ...*appsv1.Deployment) (text string, starting bool) {
 	var causes []string
 	for _, deployment := range slices.SortedFunc(slices.Values(deployments), byName) {
@@ -44,7 +45,8 @@ func NoPodReady(deployments ...*appsv1.Deployment) (text string, starting bool) 
 
 func byName(a, b *appsv1.Deployment) int { return cmp.Compare(a.Name, b.Name) }
 
-// readiness is what of a Deployment decides about the state of a load balancer that leads to its Pods.
+// readiness is what of a Deployment decides about the state of a load balancer that leads to its
+// Pods.
 type readiness struct {
 	ready, stopped bool
 	labels         string // of its Pods
@@ -72,7 +74,8 @@ func withReadiness(ctx context.Context, reader client.Reader, source client.Obje
 	return answer.noting(note), nil
 }
 
-// deploymentsBehind gives the Deployments whose Pods a source leads to. Other Pods that a Service selects are not known.
+// deploymentsBehind gives the Deployments whose Pods a source leads to. Other Pods that a Service
+// selects are not known.
 func deploymentsBehind(ctx context.Context, reader client.Reader, source client.Object) ([]*appsv1.Deployment, error) {
 	switch source := source.(type) {
 	case *appsv1.Deployment:
@@ -98,7 +101,8 @@ func selects(service *corev1.Service, deployment *appsv1.Deployment) bool {
 	return len(service.Spec.Selector) > 0 && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(deployment.Spec.Template.Labels))
 }
 
-// readinessEvents brings a Deployment whose readiness has changed to the Services that lead to its Pods.
+// readinessEvents brings a Deployment whose readiness has changed to the Services that lead to its
+// Pods.
 func (r *Reconciler) readinessEvents() handler.EventHandler {
 	enqueue := func(ctx context.Context, queue tenancy.Queue, objects ...client.Object) {
 		for _, object := range objects {

@@ -23,9 +23,11 @@ type Namespaces interface {
 	Lookup(name string) (*tenancy.Namespace, bool)
 	// Served gives all namespaces that are served now.
 	Served() []*tenancy.Namespace
-	// LostSince returns since when the operator has had no business in a namespace, or no access to it; false while it has both.
+	// LostSince returns since when the operator has had no business in a namespace, or no access to
+	// it; false while it has both.
 	LostSince(name string) (time.Time, bool)
-	// IsGone returns whether the namespace in which something was made at the given time no longer exists.
+	// IsGone returns whether the namespace in which something was made at the given time no longer
+	// exists.
 	IsGone(ctx context.Context, name string, made metav1.Time) (bool, error)
 	// Suspect has the operator's access to a namespace checked again.
 	Suspect(name string)
@@ -53,7 +55,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return retry.Outcome(result, err, func() { r.namespaces.Suspect(request.Namespace) })
 }
 
-// reconcile reads the source and its Bar, computes what the source may have, makes, changes or releases the Bar, and tells the source.
+// reconcile reads the source and its Bar, computes what the source may have, makes, changes or
+// releases the Bar, and tells the source.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	bar, conflict, err := r.barOf(ctx, request.NamespacedName)
 	if err != nil {
@@ -104,7 +107,8 @@ type situation struct {
 	wish
 }
 
-// barOf gives the Bar of a source from the cache, or nil, or says that another source has the name that the Bar would have.
+// barOf gives the Bar of a source from the cache, or nil, or says that another source has the name
+// that the Bar would have.
 func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alpha1.Bar, *refusal, error) {
 	bar := &v1alpha1.Bar{}
 	err := r.cached.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: BarName(r.kind.name, source.Namespace, source.Name)}, bar)
@@ -118,11 +122,13 @@ func (r *Reconciler) barOf(ctx context.Context, source client.ObjectKey) (*v1alp
 	return bar, nil, nil
 }
 
-// assess reads what decides about a source's Bar: from the caches, or, before something is taken away, from the API server.
+// assess reads what decides about a source's Bar: from the caches, or, before something is taken
+// away, from the API server.
 func (r *Reconciler) assess(ctx context.Context, sources, tenants client.Reader, tenant string, key client.ObjectKey) (situation, error) {
 	now := situation{holder: tenant}
 	var err error
-	// The Tenant first: without one the operator has no business in the namespace, not even to read.
+	// The Tenant first: without one the operator has no business in the namespace, not even to
+	// read.
 	if now.tenant, err = r.tenantOf(ctx, tenants, tenant, key.Namespace); err != nil || now.tenant == nil {
 		return now, err
 	}
@@ -147,7 +153,8 @@ func (r *Reconciler) assess(ctx context.Context, sources, tenants client.Reader,
 	return now, nil
 }
 
-// tenantOf gives the Tenant that a namespace is served for, or nil when it no longer names the namespace.
+// tenantOf gives the Tenant that a namespace is served for, or nil when it no longer names the
+// namespace.
 func (r *Reconciler) tenantOf(ctx context.Context, tenants client.Reader, name, namespace string) (*v1alpha1.Tenant, error) {
 	tenant := &v1alpha1.Tenant{}
 	if err := tenants.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: name}, tenant); err != nil {
@@ -159,10 +166,12 @@ func (r *Reconciler) tenantOf(ctx context.Context, tenants client.Reader, name, 
 	return tenant, nil
 }
 
-// again are the refusals that pass without an event for the source. Room in a limit is one; it is looked for now and then all the same.
+// again are the refusals that pass without an event for the source. Room in a limit is one; it is
+// looked for now and then all the same.
 var again = []string{v1alpha1.ReasonRefused, v1alpha1.ReasonConflict, v1alpha1.ReasonOverLimit}
 
-// resultOf says when to look again at a source, which may be refused, or has to be told later (0: an event will tell).
+// resultOf says when to look again at a source, which may be refused, or has to be told later (0:
+// an event will tell).
 func resultOf(r *refusal, later time.Duration) reconcile.Result {
 	if r != nil && slices.Contains(again, r.reason) {
 		later = sooner(later, retry.Jitter(retry.AfterRefusal))

@@ -19,8 +19,8 @@ import (
 	"github.com/controlee/controlee/pkg/retry"
 )
 
-// report tells a source what becomes of its load balancer, where that differs from what the source says. It gives the delay until the
-// source has to be told (again), 0 for none.
+// report tells a source what becomes of its load balancer, where that differs from what the source
+// says. It gives the delay until the source has to be told (again), 0 for none.
 func (r *Reconciler) report(ctx context.Context, reader client.Reader, source client.Object, answer Answer) (later time.Duration, err error) {
 	answer, err = withReadiness(ctx, reader, source, answer)
 	if err != nil {
@@ -37,8 +37,8 @@ func (r *Reconciler) report(ctx context.Context, reader client.Reader, source cl
 	return sooner(later, ingress), err
 }
 
-// annotate writes the annotations of a source, unless the answer is held back. What the API server does not take, as where the annotations
-// of a source are full, an Event says.
+// annotate writes the annotations of a source, unless the answer is held back. What the API server
+// does not take, as where the annotations of a source are full, an Event says.
 func (r *Reconciler) annotate(ctx context.Context, source client.Object, answer Answer, memory *reported) (later time.Duration, err error) {
 	present := source.GetAnnotations()
 	before := news{state: present[v1alpha1.BarStateAnnotation], address: present[v1alpha1.BarAddressAnnotation]}
@@ -82,7 +82,8 @@ func (r *Reconciler) annotate(ctx context.Context, source client.Object, answer 
 	return 0, nil
 }
 
-// contested says that something else keeps changing what the operator writes on a source, and which field managers that may be.
+// contested says that something else keeps changing what the operator writes on a source, and which
+// field managers that may be.
 func (r *Reconciler) contested(source client.Object, what string, managers []string) {
 	suspicion := ""
 	if len(managers) > 0 {
@@ -96,8 +97,9 @@ func (r *Reconciler) contested(source client.Object, what string, managers []str
 // operatorManagers begins the names of the operator's field managers.
 const operatorManagers = "controlee-"
 
-// writersSince gives the field managers besides the operator's that have written a source, or a subresource of it, since a time. One that
-// removes what it does not own, and writes nothing else, is not among them.
+// writersSince gives the field managers besides the operator's that have written a source, or a
+// subresource of it, since a time. One that removes what it does not own, and writes nothing else,
+// is not among them.
 func writersSince(since time.Time, source client.Object, subresource string) (managers []string) {
 	for _, entry := range source.GetManagedFields() {
 		// Times are in seconds there.

@@ -12,18 +12,19 @@ import (
 	"github.com/controlee/controlee/pkg/retry"
 )
 
-// debounce is how long an answer that is about to be replaced is held back: each write of annotations gives a
-// Deployment a new generation, and its ReplicaSet a write as well.
+// debounce is how long an answer that is about to be replaced is held back: each write of
+// annotations gives a Deployment a new generation, and its ReplicaSet a write as well.
 const debounce = 2 * time.Second
 
-// Delays between two writes of one value that something else keeps removing, or that flaps, doubled from firstRewrite to lastRewrite.
+// Delays between two writes of one value that something else keeps removing, or that flaps, doubled
+// from firstRewrite to lastRewrite.
 const (
 	firstRewrite = time.Second
 	lastRewrite  = 30 * time.Second
 )
 
-// contestedAfter is the number of writes of one value, at most lastRewrite apart, that say that something else keeps
-// removing it. A person who tries what happens does not remove it as often.
+// contestedAfter is the number of writes of one value, at most lastRewrite apart, that say that
+// something else keeps removing it. A person who tries what happens does not remove it as often.
 const contestedAfter = 4
 
 // reports remembers what this process has lately written on the sources of one kind.
@@ -34,8 +35,8 @@ type reports struct {
 	sources map[client.ObjectKey]*reported
 }
 
-// reported is what this process has lately written on one source, or holds back from it. No two reconciles use it at
-// the same time, since a queue gives out a source once.
+// reported is what this process has lately written on one source, or holds back from it. No two
+// reconciles use it at the same time, since a queue gives out a source once.
 type reported struct {
 	uid types.UID
 	// since is when the answer became a transitional one; zero: it is none.
@@ -107,8 +108,9 @@ func (r *reported) wait(n news, now time.Time) time.Duration {
 	return wait
 }
 
-// rewrites are the writes on one object that have followed each other and are about one topic. They back off, because each of them costs
-// others a write as well, whether something else keeps replacing what was written or the value itself flaps.
+// rewrites are the writes on one object that have followed each other and are about one topic. They
+// back off, because each of them costs others a write as well, whether something else keeps
+// replacing what was written or the value itself flaps.
 type rewrites struct {
 	topic string
 	count int
@@ -124,7 +126,8 @@ func (w *rewrites) isOver(now time.Time) bool {
 	return w.count == 0 || now.Sub(w.last) > 2*lastRewrite
 }
 
-// wait says for how long nothing about a topic must be written again. What is about another topic is written at once.
+// wait says for how long nothing about a topic must be written again. What is about another topic
+// is written at once.
 func (w *rewrites) wait(topic string, now time.Time) time.Duration {
 	if w.topic != topic || w.isOver(now) {
 		return 0
@@ -132,8 +135,9 @@ func (w *rewrites) wait(topic string, now time.Time) time.Duration {
 	return max(0, retry.Doubled(firstRewrite, lastRewrite, w.count-1)-now.Sub(w.last))
 }
 
-// wrote records a write of a value where another one was found. It returns whether the write is the first one, and whether it is the one
-// with which it is certain that something else contests the value.
+// wrote records a write of a value where another one was found. It returns whether the write is the
+// first one, and whether it is the one with which it is certain that something else contests the
+// value.
 func (w *rewrites) wrote(topic, found, value string, now time.Time) (first, contested bool) {
 	first = w.topic != topic || w.isOver(now)
 	if first {

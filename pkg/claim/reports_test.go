@@ -52,7 +52,8 @@ func newReporter(t *testing.T, source client.Object) *reporter {
 	return r
 }
 
-// tell reports an answer as of a time after the last one, and gives the delay until the next report.
+// tell reports an answer as of a time after the last one, and gives the delay until the next
+// report.
 func (r *reporter) tell(after time.Duration, answer Answer) time.Duration {
 	r.t.Helper()
 	r.clock.Step(after)
@@ -250,11 +251,13 @@ func TestDebounce(t *testing.T) {
 	}
 }
 
-// TestContested has something else remove the annotations each time, and counts what the operator writes against it.
+// TestContested has something else remove the annotations each time, and counts what the operator
+// writes against it.
 func TestContested(t *testing.T) {
 	r := newReporter(t, deploymentWith(1, 1))
 	ready := word(v1alpha1.PhaseReady, "", "203.0.113.1")
-	// fight removes the annotations as soon as they are there, and looks at the source ten times a second.
+	// fight removes the annotations as soon as they are there, and looks at the source ten times a
+	// second.
 	fight := func(span time.Duration, answer Answer) (writes int) {
 		before := r.writes
 		for end := r.clock.Now().Add(span); r.clock.Now().Before(end); {

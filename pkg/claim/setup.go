@@ -27,8 +27,8 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// Sources and Tenants are read once more, from the API server itself, before a load balancer is taken away.
-// The status of a Bar says that its release is pending.
+// Sources and Tenants are read once more, from the API server itself, before a load balancer is
+// taken away. The status of a Bar says that its release is pending.
 //
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=apps,resources=deployments,verbs=get;list;watch;patch
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups="",resources=services,verbs=get;list;watch;patch
@@ -135,7 +135,8 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 		predicate.TypedGenerationChangedPredicate[*v1alpha1.BarClass]{})); err != nil {
 		return err
 	}
-	// A change of the status alone counts as well: a namespace of the Tenant may be lost, and gone, and then its Bars are released.
+	// A change of the status alone counts as well: a namespace of the Tenant may be lost, and gone,
+	// and then its Bars are released.
 	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Tenant{}, handler.TypedEnqueueRequestsFromMapFunc(r.sourcesOfTenant))); err != nil {
 		return err
 	}
@@ -145,7 +146,8 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 	}))
 }
 
-// barEvents brings Bars to their sources, and every event to the limits. Before or after is nil for a Bar that is new or gone.
+// barEvents brings Bars to their sources, and every event to the limits. Before or after is nil for
+// a Bar that is new or gone.
 func (r *Reconciler) barEvents() handler.TypedEventHandler[*v1alpha1.Bar, reconcile.Request] {
 	handle := func(before, after *v1alpha1.Bar, queue tenancy.Queue) {
 		bar := after
@@ -189,8 +191,8 @@ func (r *Reconciler) sourcesOfClass(ctx context.Context, class *v1alpha1.BarClas
 	return requests
 }
 
-// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in, in whatever way, or carry an answer, and those of its Bars, which may be in a
-// namespace that is not served any more.
+// sourcesOfTenant gives the sources in a Tenant's namespaces that opt in, in whatever way, or carry
+// an answer, and those of its Bars, which may be in a namespace that is not served any more.
 func (r *Reconciler) sourcesOfTenant(ctx context.Context, tenant *v1alpha1.Tenant) (requests []reconcile.Request) {
 	bars := &v1alpha1.BarList{}
 	if err := r.cached.List(ctx, bars, client.InNamespace(r.systemNamespace), client.MatchingFields{byTenant: tenant.Name}, client.UnsafeDisableDeepCopy); err != nil {

@@ -22,11 +22,13 @@ type SweepOptions struct {
 	Interval time.Duration
 	// DryRun only reports.
 	DryRun bool
-	// Late are the kinds of object that Bars are made into besides Services, where the cluster has them.
+	// Late are the kinds of object that Bars are made into besides Services, where the cluster has
+	// them.
 	Late *tenancy.LateKinds
 }
 
-// sweep looks for what is left behind of events that nobody saw, both ways: Bars without a source, and objects of a Bar that is gone.
+// sweep looks for what is left behind of events that nobody saw, both ways: Bars without a source,
+// and objects of a Bar that is gone.
 type sweep struct {
 	options         SweepOptions
 	registry        *tenancy.Registry
@@ -43,12 +45,12 @@ const barKind = "Bar"
 // NeedLeaderElection says that the leader alone sweeps.
 func (s *sweep) NeedLeaderElection() bool { return true }
 
-// afterEngagement is how long the sweep waits when a namespace has begun to be served: others may do so at the same time, and the sources
-// there get their Bars first.
+// afterEngagement is how long the sweep waits when a namespace has begun to be served: others may
+// do so at the same time, and the sources there get their Bars first.
 const afterEngagement = time.Second
 
-// Start sweeps once all caches are filled, and then again and again until ctx is done, and whenever a namespace begins to be served:
-// its objects may have lost their Bars while it was not.
+// Start sweeps once all caches are filled, and then again and again until ctx is done, and whenever
+// a namespace begins to be served: its objects may have lost their Bars while it was not.
 func (s *sweep) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithName("orphan-sweep").WithValues("dryRun", s.options.DryRun))
 	filled := func(context.Context) (bool, error) { return s.registry.Synced(nil) == nil, nil }
@@ -183,7 +185,8 @@ func (s *sweep) bars(ctx context.Context) (bars []*v1alpha1.Bar, err error) {
 	return bars, nil
 }
 
-// hasNoSource says whether the source of a Bar is gone or going, or its whole namespace is gone. What a cache says is confirmed live.
+// hasNoSource says whether the source of a Bar is gone or going, or its whole namespace is gone.
+// What a cache says is confirmed live.
 func (r *Reconciler) hasNoSource(ctx context.Context, bar *v1alpha1.Bar) (bool, error) {
 	ref := bar.Spec.SourceRef
 	namespace, served := r.namespaces.Lookup(ref.Namespace)

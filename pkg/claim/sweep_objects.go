@@ -52,8 +52,9 @@ func (s *sweep) objects(ctx context.Context, namespace *tenancy.Namespace, kind 
 	return objects, nil
 }
 
-// hasNoBar says whether an object was made for a Bar that is gone, or that no longer has it among its targets although it is settled.
-// Only an object that this operator can have made counts: controlled by a source, and labelled with the name that this source's Bar has.
+// hasNoBar says whether an object was made for a Bar that is gone, or that no longer has it among
+// its targets although it is settled. Only an object that this operator can have made counts:
+// controlled by a source, and labelled with the name that this source's Bar has.
 func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind string, object client.Object) (bool, error) {
 	k, owner, ok := controllerOf(object)
 	if !ok || !object.GetDeletionTimestamp().IsZero() {
@@ -76,7 +77,8 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind
 		case err == nil:
 			continue
 		}
-		// A source that is about to get its Bar, such as one whose namespace is served again, gets its objects back with it.
+		// A source that is about to get its Bar, such as one whose namespace is served again, gets
+		// its objects back with it.
 		now, err := r.assess(ctx, from.sources, from.system, namespace.Tenant, key)
 		if err != nil || now.tenant == nil || now.entitles(owner.UID) && !r.limits.waits(k.ref(key)) {
 			return false, err
@@ -85,8 +87,9 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind
 	return true, nil
 }
 
-// mayHave says whether an object is one of a Bar's targets, or may become one: the Bar is not settled, and its controller may be
-// about to plan it or to take it away. A Bar whose status says that its namespace is lost has not been looked at since.
+// mayHave says whether an object is one of a Bar's targets, or may become one: the Bar is not
+// settled, and its controller may be about to plan it or to take it away. A Bar whose status says
+// that its namespace is lost has not been looked at since.
 func mayHave(bar *v1alpha1.Bar, kind string, object client.Object) bool {
 	settled := !bar.Spec.Release && bar.Status.ObservedGeneration == bar.Generation &&
 		(bar.Status.Phase == v1alpha1.PhaseReady || bar.Status.Phase == v1alpha1.PhaseFailed) &&

@@ -36,7 +36,8 @@ func left(t *testing.T, kind string) float64 {
 	return 0
 }
 
-// A sweep that could not list the objects of a kind knows nothing of them: the metric keeps its last value.
+// A sweep that could not list the objects of a kind knows nothing of them: the metric keeps its
+// last value.
 func TestASweepThatCannotListKeepsTheMetric(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -77,7 +78,8 @@ func TestASweepThatCannotListKeepsTheMetric(t *testing.T) {
 	expect(0)
 }
 
-// A Bar whose kind of source this operator does not know is left alone, and the other Bars are looked at all the same.
+// A Bar whose kind of source this operator does not know is left alone, and the other Bars are
+// looked at all the same.
 func TestASweepLeavesABarOfAnUnknownKindAlone(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

@@ -7,7 +7,8 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// Traces returns what the controllers have written on a source and not removed yet, by the names of the fields.
+// Traces returns what the controllers have written on a source and not removed yet, by the names of
+// the fields.
 func Traces(source client.Object) (fields []string) {
 	for _, annotation := range []string{v1alpha1.BarAddressAnnotation, v1alpha1.BarStateAnnotation} {
 		if _, ok := source.GetAnnotations()[annotation]; ok {

@@ -19,7 +19,8 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// TestABarOfALostNamespaceCostsNoRequest has a thousand Bars of one lost namespace look whether it exists.
+// TestABarOfALostNamespaceCostsNoRequest has a thousand Bars of one lost namespace look whether it
+// exists.
 func TestABarOfALostNamespaceCostsNoRequest(t *testing.T) {
 	requests := 0
 	live := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).
@@ -52,7 +53,8 @@ func TestABarOfALostNamespaceCostsNoRequest(t *testing.T) {
 	}
 }
 
-// TestReportsOfALostNamespaceAreFreed loses a namespace with a source that has no Bar, which no event reaches any more.
+// TestReportsOfALostNamespaceAreFreed loses a namespace with a source that has no Bar, which no
+// event reaches any more.
 func TestReportsOfALostNamespaceAreFreed(t *testing.T) {
 	registry := tenancy.NewRegistry(tenancy.Options{})
 	r := newReporter(t, deploymentWith(1, 1))

@@ -20,7 +20,8 @@ const (
 	releaseNow
 )
 
-// verdict is what becomes of a Bar that exists, and why: the reason is that of the condition ReleasePending.
+// verdict is what becomes of a Bar that exists, and why: the reason is that of the condition
+// ReleasePending.
 type verdict struct {
 	action action
 	reason string

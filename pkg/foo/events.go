@@ -21,7 +21,8 @@ const (
 	eventDeleted = "Deleted"
 )
 
-// apply ensures one child and tells the Foo when that took a change. A fight over a field gives one series of Events.
+// apply ensures one child and tells the Foo when that took a change. A fight over a field gives one
+// series of Events.
 func (r *Reconciler) apply(ctx context.Context, foo *v1alpha1.Foo, live client.Object, want runtime.ApplyConfiguration) error {
 	reason, verb := eventUpdated, "Update"
 	if live.GetUID() == "" {

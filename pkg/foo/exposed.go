@@ -93,9 +93,9 @@ func desireExposure(foo *v1alpha1.Foo, deployment *appsv1.Deployment, bar *v1alp
 	return result
 }
 
-// unwanted computes how a Foo without spec.bar is exposed: by the Bar of its Deployment until that Bar
-// is gone, because the load balancer answers during the grace period, and a tenant may still keep it.
-// A Bar that an annotation of somebody else's on the Deployment asks for is not the Foo's.
+// unwanted computes how a Foo without spec.bar is exposed: by the Bar of its Deployment until that
+// Bar is gone, because the load balancer answers during the grace period, and a tenant may still
+// keep it. A Bar that an annotation of somebody else's on the Deployment asks for is not the Foo's.
 func unwanted(deployment *appsv1.Deployment, bar *v1alpha1.Bar) *exposure {
 	const text = "the load balancer is not wanted any more and is being released"
 	switch {
@@ -117,7 +117,8 @@ func unwanted(deployment *appsv1.Deployment, bar *v1alpha1.Bar) *exposure {
 	return result
 }
 
-// pendingMessage returns until when a Bar is kept and what keeps it for longer, "" if no release is pending.
+// pendingMessage returns until when a Bar is kept and what keeps it for longer, "" if no release is
+// pending.
 func pendingMessage(bar *v1alpha1.Bar) string {
 	pending := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReleasePending)
 	if pending == nil || pending.Status != metav1.ConditionTrue {

@@ -20,8 +20,9 @@ import (
 
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants,verbs=list;watch
 
-// tenantOf returns the Tenant that a namespace is served for, nil if the Tenant is gone or no longer
-// names the namespace. Its Foos are not managed then: the Registry is about to end the service.
+// tenantOf returns the Tenant that a namespace is served for, nil if the Tenant is gone or no
+// longer names the namespace. Its Foos are not managed then: the Registry is about to end the
+// service.
 func (r *Reconciler) tenantOf(ctx context.Context, namespace *tenancy.Namespace) (*v1alpha1.Tenant, error) {
 	tenant := &v1alpha1.Tenant{}
 	if err := r.Cache.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: namespace.Tenant}, tenant); err != nil {
@@ -45,8 +46,9 @@ func (r *Reconciler) reportLeaving(ctx context.Context, foo *v1alpha1.Foo, tenan
 	return client.IgnoreNotFound(r.Client.Status().Patch(ctx, changed, patch))
 }
 
-// leavingStatus computes the status of a Foo whose Tenant is leaving. It is the last one that is written, so it stays true when the
-// operator has lost its rights: nothing is known of the Deployment from now on.
+// leavingStatus computes the status of a Foo whose Tenant is leaving. It is the last one that is
+// written, so it stays true when the operator has lost its rights: nothing is known of the
+// Deployment from now on.
 func leavingStatus(foo *v1alpha1.Foo, tenant string) v1alpha1.FooStatus {
 	status := *foo.Status.DeepCopy()
 	status.ObservedGeneration = foo.Generation
@@ -72,8 +74,9 @@ type servedNamespaces interface {
 	Served() []*tenancy.Namespace
 }
 
-// leavingEvents queues the Foos of a Tenant that begins to leave or stays after all, and of one that
-// tenantOf may have missed for a moment: a Tenant that is recreated, or whose namespaces change.
+// leavingEvents queues the Foos of a Tenant that begins to leave or stays after all, and of one
+// that tenantOf may have missed for a moment: a Tenant that is recreated, or whose namespaces
+// change.
 func leavingEvents(namespaces servedNamespaces) handler.TypedEventHandler[*v1alpha1.Tenant, reconcile.Request] {
 	return handler.TypedFuncs[*v1alpha1.Tenant, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1alpha1.Tenant], queue tenancy.Queue) {

@@ -34,7 +34,8 @@ func (n oneNamespace) Served() []*tenancy.Namespace {
 	return []*tenancy.Namespace{{Name: "ns", Tenant: "team-a", Reader: n.Reader}}
 }
 
-// newServer makes a client of the given objects that fails a test on every write, if it may not write.
+// newServer makes a client of the given objects that fails a test on every write, if it may not
+// write.
 func newServer(t *testing.T, mayWrite bool, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -112,8 +113,8 @@ func TestLeavingEvents(t *testing.T) {
 	}
 }
 
-// Between the deletion of a Tenant and the end of its namespaces' service a Foo that said TenantLeaving must not say Ready again: nobody
-// would correct that.
+// Between the deletion of a Tenant and the end of its namespaces' service a Foo that said
+// TenantLeaving must not say Ready again: nobody would correct that.
 func TestReconcileWithoutATenant(t *testing.T) {
 	foo := &v1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, Spec: v1alpha1.FooSpec{Image: "registry.example/web:1"}}
 	going := tenantOf(false)

@@ -10,7 +10,8 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// The status of a Foo whose Tenant is leaving does not say for ever that it is managed, or that it is reached at an address.
+// The status of a Foo whose Tenant is leaving does not say for ever that it is managed, or that it
+// is reached at an address.
 func TestLeavingStatus(t *testing.T) {
 	foo := &v1alpha1.Foo{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 3},

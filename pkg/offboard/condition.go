@@ -15,8 +15,8 @@ import (
 // maxListed is how many of the things that are left the condition lists.
 const maxListed = 10
 
-// desiredStatus computes the status of a Tenant, given what is left of its load balancers. Without spec.leaving the condition Released
-// is absent.
+// desiredStatus computes the status of a Tenant, given what is left of its load balancers. Without
+// spec.leaving the condition Released is absent.
 func desiredStatus(tenant *v1alpha1.Tenant, left []string) v1alpha1.TenantStatus {
 	status := *tenant.Status.DeepCopy()
 	if !tenant.Spec.Leaving {

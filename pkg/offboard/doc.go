@@ -1,5 +1,5 @@
-// Package offboard says in the status of a Tenant that is leaving whether all that the operator made for load balancers is gone.
-// The release itself is that of package claim.
+// Package offboard says in the status of a Tenant that is leaving whether all that the operator
+// made for load balancers is gone. The release itself is that of package claim.
 //
 //	Reads:    Tenants, Bars; in the namespaces of leaving Tenants sources, Foos and the kinds that Bars are made into; by name, those
 //	          Namespaces that are not served; which kinds the cluster has

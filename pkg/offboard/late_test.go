@@ -50,8 +50,8 @@ func (c *crd) list(ctx context.Context, next client.WithWatch, list client.Objec
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "list", schema.GroupResource{Group: tunnel.Group, Resource: "tunnels"}, "", "404 page not found", 0, true)
 }
 
-// Objects of a kind are gone when the API server serves the kind in no version any more. That it no longer serves the version that is
-// read says nothing of them.
+// Objects of a kind are gone when the API server serves the kind in no version any more. That it no
+// longer serves the version that is read says nothing of them.
 func TestLeftOfAKind(t *testing.T) {
 	cases := map[string]struct {
 		reason        string

@@ -22,7 +22,8 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// left returns what is left of a Tenant's load balancers, and what each waits for. It reads the caches or, with live, the API server.
+// left returns what is left of a Tenant's load balancers, and what each waits for. It reads the
+// caches or, with live, the API server.
 func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live bool) ([]string, error) {
 	bars := r.Cache
 	if live {
@@ -55,7 +56,8 @@ func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live boo
 	return left, nil
 }
 
-// unserved says why it is not known what is left in a namespace. In one that does not exist nothing is.
+// unserved says why it is not known what is left in a namespace. In one that does not exist nothing
+// is.
 func (r *Reconciler) unserved(ctx context.Context, tenant *v1alpha1.Tenant, name string) ([]string, error) {
 	if gone, err := tenancy.IsGone(ctx, r.Client, name, metav1.Now()); gone || err != nil {
 		return nil, err
@@ -90,9 +92,10 @@ func leftBars(ctx context.Context, reader client.Reader, systemNamespace string,
 	return left, nil
 }
 
-// kinds returns the kinds that Bars are made into besides Services, each in a version that is served.
-// With live it asks the API server: one that serves a kind only in versions that nobody here knows, or
-// knows yet, still has the objects. A kind without a served version is gone, and its objects with it.
+// kinds returns the kinds that Bars are made into besides Services, each in a version that is
+// served. With live it asks the API server: one that serves a kind only in versions that nobody
+// here knows, or knows yet, still has the objects. A kind without a served version is gone, and its
+// objects with it.
 func (r *Reconciler) kinds(ctx context.Context, live bool) ([]schema.GroupVersionKind, error) {
 	if !live {
 		return r.Late.Present(), nil
@@ -156,7 +159,8 @@ func leftOfKind(ctx context.Context, reader client.Reader, namespace *tenancy.Na
 	list.SetGroupVersionKind(kind)
 	err = reader.List(ctx, list, client.InNamespace(namespace.Name), client.HasLabels{v1alpha1.BarLabel}, client.UnsafeDisableDeepCopy)
 	switch notCached := (*cache.ErrResourceNotCached)(nil); {
-	// That the list is not found says nothing of the objects: the version may have gone since the kinds were determined.
+	// That the list is not found says nothing of the objects: the version may have gone since the
+	// kinds were determined.
 	case errors.As(err, &notCached), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return []string{fmt.Sprintf("what there is of kind %s in namespace %s, which is about to be read", kind.Kind, namespace.Name)}, nil
 	case err != nil:

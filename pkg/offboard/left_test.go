@@ -131,7 +131,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// A namespace that is not served is not known to be free of load balancers, unless it does not exist.
+// A namespace that is not served is not known to be free of load balancers, unless it does not
+// exist.
 func TestLeftInANamespaceThatIsNotServed(t *testing.T) {
 	tenant := leaving()
 	tenant.Status.Namespaces = []v1alpha1.TenantNamespaceStatus{{Name: "ns", State: v1alpha1.NamespaceRefused, Message: "the RoleBinding is missing"}}

@@ -62,10 +62,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return retry.Outcome(result, client.IgnoreNotFound(err), func() {})
 }
 
-// confirmed returns what is left of a Tenant's load balancers. It reads the caches, and then the API
-// server, because an admin who reads that nothing is left takes away the operator's rights. What was
-// confirmed once for the present spec is not read again: a Tenant may stay for years after its
-// release, and every event in its namespaces requeues it.
+// confirmed returns what is left of a Tenant's load balancers. It reads the caches, and then the
+// API server, because an admin who reads that nothing is left takes away the operator's rights.
+// What was confirmed once for the present spec is not read again: a Tenant may stay for years after
+// its release, and every event in its namespaces requeues it.
 func (r *Reconciler) confirmed(ctx context.Context, tenant *v1alpha1.Tenant) ([]string, error) {
 	left, err := r.left(ctx, tenant, false)
 	if err != nil || len(left) > 0 || isReleased(tenant) {

@@ -74,7 +74,8 @@ func SetupWithManager(mgr ctrl.Manager, registry *tenancy.Registry, options Opti
 	return nil
 }
 
-// finder finds the leaving Tenants that an event is about. For all others an event costs a look into the cache.
+// finder finds the leaving Tenants that an event is about. For all others an event costs a look
+// into the cache.
 type finder struct {
 	cache           client.Reader
 	namespaces      Namespaces

@@ -11,8 +11,9 @@ import (
 	"github.com/controlee/controlee/pkg/retry"
 )
 
-// expectedSink logs at info what libraries report as errors although it belongs to the ordinary life of the operator: its end, and
-// that of a namespace. An admin who is woken up by errors must not be by these.
+// expectedSink logs at info what libraries report as errors although it belongs to the ordinary
+// life of the operator: its end, and that of a namespace. An admin who is woken up by errors must
+// not be by these.
 type expectedSink struct {
 	logr.LogSink
 	systemNamespace string
@@ -70,7 +71,8 @@ func (s expectedSink) isExpected(err error, msg string) bool {
 	case msg == "error received after stop sequence was engaged" && err.Error() == "leader election lost":
 		return true // controller-runtime's words for a Lease that was released at the end
 	case msg == "Server rejected event (will not retry!)":
-		// The namespace of the Event goes or has gone, or the operator has no right there any more; the Tenant says so.
+		// The namespace of the Event goes or has gone, or the operator has no right there any more;
+		// the Tenant says so.
 		return retry.IsTerminating(err) || apierrors.IsNotFound(err) || s.lacksTenantRight(err)
 	case msg == "Reconciler error":
 		// A right that was lost has the access checked, of which the Tenant says what came.
@@ -80,8 +82,9 @@ func (s expectedSink) isExpected(err error, msg string) bool {
 	}
 }
 
-// lacksTenantRight returns whether the operator lacks a right in a namespace that can be a tenant's. A
-// missing right in the system namespace or at cluster scope is reported by no Tenant, so it is an error.
+// lacksTenantRight returns whether the operator lacks a right in a namespace that can be a
+// tenant's. A missing right in the system namespace or at cluster scope is reported by no Tenant,
+// so it is an error.
 func (s expectedSink) lacksTenantRight(err error) bool {
 	namespace := retry.LacksRightIn(err)
 	return namespace != "" && namespace != s.systemNamespace

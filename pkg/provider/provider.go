@@ -13,34 +13,40 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// Provider makes load balancers of one type. Its methods depend on nothing but their arguments, and change none of them.
+// Provider makes load balancers of one type. Its methods depend on nothing but their arguments, and
+// change none of them.
 type Provider interface {
-	// Kinds are the kinds of all objects that it may make and that a cluster may lack. A lacking one is used once it is there.
+	// Kinds are the kinds of all objects that it may make and that a cluster may lack. A lacking
+	// one is used once it is there.
 	Kinds() []tenancy.LateKind
 	// Needs are those of Kinds that the given class cannot do without.
 	Needs(class *v1alpha1.BarClass) []schema.GroupKind
-	// Desired gives the objects that a Bar needs, in the order in which they are to be made. A *RefusalError says that the Bar
-	// cannot be served with this class until one of them changes.
+	// Desired gives the objects that a Bar needs, in the order in which they are to be made. A
+	// *RefusalError says that the Bar cannot be served with this class until one of them changes.
 	Desired(bar *v1alpha1.Bar, class *v1alpha1.BarClass) ([]Object, error)
 	// Observe judges the live objects, which stand in the order of Desired and all exist.
 	Observe(bar *v1alpha1.Bar, class *v1alpha1.BarClass, live []client.Object) Observation
-	// Uses returns the keys of the exclusive names that an object of one of Kinds uses, whoever made the object.
+	// Uses returns the keys of the exclusive names that an object of one of Kinds uses, whoever
+	// made the object.
 	Uses(object *unstructured.Unstructured) []string
 }
 
 // Object is an object that a Bar needs.
 type Object struct {
-	// Unstructured holds the fields that are meant and no others. The Bar controller adds the namespace, its labels and the owner
-	// reference, and for one of Kinds the API version that the cluster has.
+	// Unstructured holds the fields that are meant and no others. The Bar controller adds the
+	// namespace, its labels and the owner reference, and for one of Kinds the API version that the
+	// cluster has.
 	//
-	// The name comes from Name, with every setting that cannot be changed in a live object, or not without an interruption: the
-	// Bar controller then makes a new object, and deletes the old one once the new one is ready.
+	// The name comes from Name, with every setting that cannot be changed in a live object, or not
+	// without an interruption: the Bar controller then makes a new object, and deletes the old one
+	// once the new one is ready.
 	*unstructured.Unstructured
 	// Exclusive is what the object takes and only one Bar can have; nil for most.
 	Exclusive *Exclusive
 }
 
-// Exclusive is a name that only one Bar can have, such as a host name. The Bar whose object uses it first keeps it.
+// Exclusive is a name that only one Bar can have, such as a host name. The Bar whose object uses it
+// first keeps it.
 type Exclusive struct {
 	// Key tells it from all others, whichever provider they are of.
 	Key string
@@ -102,7 +108,8 @@ func (s Set) Uses(object *unstructured.Unstructured) (keys []string) {
 	return keys
 }
 
-// Name names an object of a Bar: by the source and the class, and by the settings whose change takes a new object.
+// Name names an object of a Bar: by the source and the class, and by the settings whose change
+// takes a new object.
 func Name(bar *v1alpha1.Bar, class *v1alpha1.BarClass, settings ...string) string {
 	source := &bar.Spec.SourceRef
 	return names.Derive(source.Name, append([]string{string(source.Kind), source.Namespace, source.Name, class.Name}, settings...)...)

@@ -13,14 +13,15 @@ import (
 	"github.com/controlee/controlee/pkg/message"
 )
 
-// Recorder passes Events on to client-go's recorder, which makes a series of those whose type, reason, action and
-// references are equal. Two things have to be changed for that.
+// Recorder passes Events on to client-go's recorder, which makes a series of those whose type,
+// reason, action and references are equal. Two things have to be changed for that.
 //
-// A reference to an object holds the object's resource version, which each write of a status changes: no two Events
-// would be equal. The references that Recorder passes on have none.
+// A reference to an object holds the object's resource version, which each write of a status
+// changes: no two Events would be equal. The references that Recorder passes on have none.
 //
-// A series keeps the note of its first Event, so that another fact with the same reason would never be shown: the
-// new address of a load balancer, for example. The action that Recorder passes on ends in a hash of the note.
+// A series keeps the note of its first Event, so that another fact with the same reason would never
+// be shown: the new address of a load balancer, for example. The action that Recorder passes on
+// ends in a hash of the note.
 type Recorder struct {
 	events events.EventRecorder
 	scheme *runtime.Scheme

@@ -14,9 +14,10 @@ type conflicts struct {
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// OnConflict wraps a Reconciler: a conflict becomes another try, each later than the one before until a reconcile
-// succeeds. A conflict says that a cache lags behind, which is no error to log. It needs a rate limiter of its own
-// because a controller logs all that it gives to its rate limiter, and forgets what a Reconciler requeues itself.
+// OnConflict wraps a Reconciler: a conflict becomes another try, each later than the one before
+// until a reconcile succeeds. A conflict says that a cache lags behind, which is no error to log.
+// It needs a rate limiter of its own because a controller logs all that it gives to its rate
+// limiter, and forgets what a Reconciler requeues itself.
 func OnConflict(inner reconcile.Reconciler) reconcile.Reconciler {
 	return &conflicts{inner: inner, limiter: NewRateLimiter()}
 }

@@ -15,8 +15,8 @@ var withoutConflicts = map[string]string{
 	`"tenant-assignment"`: "it reads a cache, and writes nothing to the API server",
 }
 
-// TestEveryControllerBacksOff reads the source of all packages: each controller has the rate limiter of this package, and a Reconciler
-// that is wrapped by OnConflict.
+// TestEveryControllerBacksOff reads the source of all packages: each controller has the rate
+// limiter of this package, and a Reconciler that is wrapped by OnConflict.
 func TestEveryControllerBacksOff(t *testing.T) {
 	found := map[string]bool{}
 	for _, root := range []string{"..", "../../cmd"} {

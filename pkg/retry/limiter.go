@@ -16,10 +16,11 @@ const (
 	Last  = 2 * time.Minute
 )
 
-// rateLimiter spaces the retries of each object by itself, with jitter, so that a thousand objects that failed
-// together do not come back together. Unlike controller-runtime's default it has no limit that all objects share,
-// and it counts at most one failure for each delay: the events of a fault bring more tries than the delays do, and
-// if each of these counted, a fault of seconds would be followed by minutes without a try.
+// rateLimiter spaces the retries of each object by itself, with jitter, so that a thousand objects
+// that failed together do not come back together. Unlike controller-runtime's default it has no
+// limit that all objects share, and it counts at most one failure for each delay: the events of a
+// fault bring more tries than the delays do, and if each of these counted, a fault of seconds would
+// be followed by minutes without a try.
 type rateLimiter struct {
 	clock clock.PassiveClock
 
@@ -42,7 +43,8 @@ func newRateLimiter(now clock.PassiveClock) *rateLimiter {
 	return &rateLimiter{clock: now, backOffs: map[reconcile.Request]backOff{}}
 }
 
-// When gives the delay of the next try: the rest of the present delay, or, if that has elapsed, the next longer one.
+// When gives the delay of the next try: the rest of the present delay, or, if that has elapsed, the
+// next longer one.
 func (r *rateLimiter) When(request reconcile.Request) time.Duration {
 	now := r.clock.Now()
 	r.mu.Lock()

@@ -43,9 +43,10 @@ func TestRateLimiter(t *testing.T) {
 	}
 }
 
-// TestEventsDuringAFault simulates a controller whose object gets an event every 50 ms while the API server fails: each event is a
-// try that fails, beside the tries that the limiter asks for. When the fault is over and the events are, the next try must not be
-// further away than the fault was long.
+// TestEventsDuringAFault simulates a controller whose object gets an event every 50 ms while the
+// API server fails: each event is a try that fails, beside the tries that the limiter asks for.
+// When the fault is over and the events are, the next try must not be further away than the fault
+// was long.
 func TestEventsDuringAFault(t *testing.T) {
 	for _, fault := range []time.Duration{time.Second, 6 * time.Second, 30 * time.Second} {
 		clock := testclock.NewFakeClock(time.Now())

@@ -11,20 +11,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// RoleBindingName is the name of the RoleBinding that the chart makes in each tenant namespace. It gives the operator
-// its rights there, and no other one does.
+// RoleBindingName is the name of the RoleBinding that the chart makes in each tenant namespace. It
+// gives the operator its rights there, and no other one does.
 const RoleBindingName = "controlee-operator"
 
 // checkTimeout is how long the API server may take to answer all access reviews of a namespace.
 const checkTimeout = 30 * time.Second
 
-// optionalVerbs are the rights that the operator needs on an optional kind in a namespace. The others come with the same rule.
+// optionalVerbs are the rights that the operator needs on an optional kind in a namespace. The
+// others come with the same rule.
 var optionalVerbs = []string{"list", "patch"}
 
 // AccessDeniedError says that the operator lacks a right in a namespace.
 type AccessDeniedError struct {
 	Namespace, Verb, Resource string
-	// Optional is true for a right on a kind of Options.Late. The rest of the namespace is served without it.
+	// Optional is true for a right on a kind of Options.Late. The rest of the namespace is served
+	// without it.
 	Optional bool
 }
 
@@ -39,14 +41,14 @@ func (e *AccessDeniedError) Error() string {
 		e.Verb, e.Resource, e.Namespace, RoleBindingName)
 }
 
-// access asks the API server what the operator may do in a namespace. Every account may ask that of itself, so a missing
-// RoleBinding is found out without a single refused request.
+// access asks the API server what the operator may do in a namespace. Every account may ask that of
+// itself, so a missing RoleBinding is found out without a single refused request.
 type access struct {
 	options Options
 }
 
-// check returns an *AccessDeniedError when one of Options.Kinds cannot be listed or one of Options.Rights is missing, and any other
-// error when there is no answer.
+// check returns an *AccessDeniedError when one of Options.Kinds cannot be listed or one of
+// Options.Rights is missing, and any other error when there is no answer.
 func (a *access) check(ctx context.Context, namespace string) error {
 	rights := slices.Clone(a.options.Rights)
 	for _, kind := range a.options.Kinds {
@@ -63,7 +65,8 @@ func (a *access) check(ctx context.Context, namespace string) error {
 	return a.review(ctx, namespace, rights, false)
 }
 
-// checkOptional does the same for one kind of Options.Late: a cluster may have its CRD before the operator has rights on it.
+// checkOptional does the same for one kind of Options.Late: a cluster may have its CRD before the
+// operator has rights on it.
 func (a *access) checkOptional(ctx context.Context, namespace string, kind schema.GroupVersionKind) error {
 	mapping, err := a.options.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {

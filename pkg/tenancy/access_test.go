@@ -40,7 +40,8 @@ func (a *authorizer) deny(right string) {
 	a.denied[right] = true
 }
 
-// newTestRegistry makes a Registry that caches Services, and the late kinds Tunnel and Bridge, in a cluster that has both.
+// newTestRegistry makes a Registry that caches Services, and the late kinds Tunnel and Bridge, in a
+// cluster that has both.
 func newTestRegistry(t *testing.T, rights *authorizer) *Registry {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -113,7 +114,8 @@ func TestAccessOfRequiredKinds(t *testing.T) {
 	}
 }
 
-// A namespace is served without an optional kind that the operator may not list there, says so, and gets the kind when it may.
+// A namespace is served without an optional kind that the operator may not list there, says so, and
+// gets the kind when it may.
 func TestAnOptionalKindThatIsDenied(t *testing.T) {
 	for _, verb := range optionalVerbs {
 		t.Run(verb, func(t *testing.T) {
@@ -178,7 +180,8 @@ func TestAnOptionalKindThatIsDenied(t *testing.T) {
 	}
 }
 
-// Rights on a RoleBinding that goes are confirmed to the end: the authorizer may learn of it between two reviews.
+// Rights on a RoleBinding that goes are confirmed to the end: the authorizer may learn of it
+// between two reviews.
 func TestALossIsConfirmedAlthoughAnOptionalKindIsLostFirst(t *testing.T) {
 	rights := &authorizer{}
 	r := newTestRegistry(t, rights)
@@ -195,8 +198,8 @@ func TestALossIsConfirmedAlthoughAnOptionalKindIsLostFirst(t *testing.T) {
 	}
 }
 
-// The informer of a kind that could not be read ends: it would list for ever, and its watch would keep a kind cached that the
-// namespace is said to be served without.
+// The informer of a kind that could not be read ends: it would list for ever, and its watch would
+// keep a kind cached that the namespace is said to be served without.
 func TestAFailedFillEndsItsInformer(t *testing.T) {
 	r := newTestRegistry(t, &authorizer{})
 	r.Assign(Assignment{Tenants: map[string]string{"team-a": "a"}})

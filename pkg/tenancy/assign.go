@@ -21,11 +21,13 @@ type Assignment struct {
 	Refused map[string]map[string]Refusal
 }
 
-// Assign gives every namespace to one Tenant at most. It is a function of the specs and of when the Tenants were created: the same
-// Tenants get the same namespaces after a restart, and after a restore from a backup that holds no status.
+// Assign gives every namespace to one Tenant at most. It is a function of the specs and of when the
+// Tenants were created: the same Tenants get the same namespaces after a restart, and after a
+// restore from a backup that holds no status.
 //
-// Of several Tenants that name a namespace the oldest one gets it, of those of one second the one whose name sorts first. The
-// system namespace is nobody's: a tenant must not get the operator to act where the operator keeps its own records.
+// Of several Tenants that name a namespace the oldest one gets it, of those of one second the one
+// whose name sorts first. The system namespace is nobody's: a tenant must not get the operator to
+// act where the operator keeps its own records.
 func Assign(tenants []v1alpha1.Tenant, systemNamespace string) Assignment {
 	result := Assignment{Tenants: map[string]string{}, Refused: map[string]map[string]Refusal{}}
 	claims := map[string][]*v1alpha1.Tenant{}

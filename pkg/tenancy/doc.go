@@ -1,5 +1,5 @@
-// Package tenancy decides which namespaces the operator serves, and keeps a cache for each, started and stopped while
-// the operator runs.
+// Package tenancy decides which namespaces the operator serves, and keeps a cache for each, started
+// and stopped while the operator runs.
 //
 //	Reads:    Tenants in the system namespace; in each tenant namespace what the controllers cache, and the operator's own RoleBinding; which
 //	          kinds the cluster has. For other packages it reads a Namespace by name, to see whether it is gone

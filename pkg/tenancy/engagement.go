@@ -32,12 +32,12 @@ type State struct {
 // syncTimeout is how long the caches of a namespace may take to fill before the Tenant says so.
 const syncTimeout = 30 * time.Second
 
-// retryAccess spaces the checks of a namespace that cannot be served: soon after the first, so that a RoleBinding which
-// arrives a moment after its Tenant is no wait, and every 15 s in the long run.
+// retryAccess spaces the checks of a namespace that cannot be served: soon after the first, so that
+// a RoleBinding which arrives a moment after its Tenant is no wait, and every 15 s in the long run.
 var retryAccess = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.2, Steps: 100, Cap: 15 * time.Second}
 
-// confirmLoss spaces the checks after a sign that a right was lost. The API server's authorizer learns of a deleted RoleBinding
-// by a watch of its own, so the first answer may still be yes.
+// confirmLoss spaces the checks after a sign that a right was lost. The API server's authorizer
+// learns of a deleted RoleBinding by a watch of its own, so the first answer may still be yes.
 var confirmLoss = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second}
 
 // engagement serves one namespace, from its assignment until the end.
@@ -114,8 +114,8 @@ func (e *engagement) run(ctx context.Context) {
 	}
 }
 
-// serve fills the namespace's caches and attaches the controllers to them. It returns when the namespace cannot be served or
-// no longer.
+// serve fills the namespace's caches and attaches the controllers to them. It returns when the
+// namespace cannot be served or no longer.
 func (e *engagement) serve(ctx context.Context) error {
 	if err := e.registry.access.check(ctx, e.name); err != nil {
 		return err
@@ -225,8 +225,8 @@ func (e *engagement) bindingEvents() toolscache.ResourceEventHandler {
 	}
 }
 
-// engage makes the namespace known as served, then attaches what has subscribed: in the other order a controller would
-// look up the namespace of the first objects in vain and drop them.
+// engage makes the namespace known as served, then attaches what has subscribed: in the other order
+// a controller would look up the namespace of the first objects in vain and drop them.
 func (e *engagement) engage(ctx context.Context, objects cache.Cache) {
 	r := e.registry
 	r.mu.RLock()
@@ -241,15 +241,17 @@ func (e *engagement) engage(ctx context.Context, objects cache.Cache) {
 	}
 }
 
-// disengage makes the namespace unknown, without a word to anybody: it is no longer assigned, or the operator ends.
+// disengage makes the namespace unknown, without a word to anybody: it is no longer assigned, or
+// the operator ends.
 func (e *engagement) disengage() {
 	e.registry.mu.Lock()
 	defer e.registry.mu.Unlock()
 	e.namespace, e.attach = nil, nil
 }
 
-// confirm checks after a sign of lost access whether it is really lost: an error says that the namespace can no longer be served,
-// lost are the late kinds that can no longer be read. No answer is no loss.
+// confirm checks after a sign of lost access whether it is really lost: an error says that the
+// namespace can no longer be served, lost are the late kinds that can no longer be read. No answer
+// is no loss.
 func (e *engagement) confirm(ctx context.Context) (lost []schema.GroupVersionKind, err error) {
 	for _, delay := range confirmLoss {
 		select {

@@ -14,8 +14,8 @@ import (
 const existenceAge = 3 * time.Second
 
 // existence answers IsGone for many objects of one namespace with one GET in existenceAge. Only the
-// metadata of a namespace that exists is cached: a namespace that does not exist can be created, and
-// an object in it, before the cached answer expires.
+// metadata of a namespace that exists is cached: a namespace that does not exist can be created,
+// and an object in it, before the cached answer expires.
 type existence struct {
 	live  client.Reader
 	clock clock.PassiveClock

@@ -54,8 +54,8 @@ func (e *existenceOf) expect(t *testing.T, name string, made time.Time, want boo
 	}
 }
 
-// TestExistenceIsSharedByAllObjects asks for a thousand objects of one lost namespace, from several workers, as often as the claim
-// controllers do at first.
+// TestExistenceIsSharedByAllObjects asks for a thousand objects of one lost namespace, from several
+// workers, as often as the claim controllers do at first.
 func TestExistenceIsSharedByAllObjects(t *testing.T) {
 	e := newExistenceOf(namespaceMade("team-a", time.Unix(0, 0)))
 	const rounds = 5
@@ -94,7 +94,8 @@ func TestExistenceOfEachObject(t *testing.T) {
 	e.expect(t, "team-a", now, false)
 	e.clock.Step(existenceAge)
 	e.expect(t, "team-a", now, true)
-	// One that is made again exists at once, for an object that was made in it: the answer that there is none is not kept.
+	// One that is made again exists at once, for an object that was made in it: the answer that
+	// there is none is not kept.
 	if err := e.client.Create(t.Context(), namespaceMade("team-a", e.clock.Now())); err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,8 @@ func (e *NotInstalledError) Error() string {
 	return fmt.Sprintf("the cluster has no kind %s of group %s (%s): its CRD must be installed", e.Kind, e.Group, strings.Join(e.Versions, " or "))
 }
 
-// How often the API server is asked which kinds it has: often while one is lacking, since a platform admin who has installed it
-// waits for it; else only to notice that one was removed.
+// How often the API server is asked which kinds it has: often while one is lacking, since a
+// platform admin who has installed it waits for it; else only to notice that one was removed.
 const (
 	askWhileLacking = 30 * time.Second
 	askWhileAllHere = 5 * time.Minute
@@ -53,7 +53,8 @@ type Discovery interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// NewDiscovery makes a Discovery. Its list of groups is without the kinds of all groups, of which those of a few are needed.
+// NewDiscovery makes a Discovery. Its list of groups is without the kinds of all groups, of which
+// those of a few are needed.
 func NewDiscovery(config *rest.Config, client *http.Client) (Discovery, error) {
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
@@ -63,7 +64,8 @@ func NewDiscovery(config *rest.Config, client *http.Client) (Discovery, error) {
 	return server, nil
 }
 
-// LateKinds knows which late kinds the cluster has. It asks for the versions that they are in, which every account may; it reads no CRDs.
+// LateKinds knows which late kinds the cluster has. It asks for the versions that they are in,
+// which every account may; it reads no CRDs.
 type LateKinds struct {
 	kinds     []LateKind
 	discovery Discovery
@@ -75,12 +77,14 @@ type LateKinds struct {
 	onChange []func()
 }
 
-// NewLateKinds makes a LateKinds that knows nothing yet. The Registry that it is given to keeps it up to date.
+// NewLateKinds makes a LateKinds that knows nothing yet. The Registry that it is given to keeps it
+// up to date.
 func NewLateKinds(server Discovery, kinds []LateKind) *LateKinds {
 	return &LateKinds{kinds: kinds, discovery: server, versions: map[schema.GroupKind]string{}}
 }
 
-// Version gives the version of a kind that the cluster has, and a *NotInstalledError when it has none.
+// Version gives the version of a kind that the cluster has, and a *NotInstalledError when it has
+// none.
 func (l *LateKinds) Version(kind schema.GroupKind) (string, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -98,8 +102,8 @@ func (l *LateKinds) Version(kind schema.GroupKind) (string, error) {
 	return "", fmt.Errorf("nobody asks for kind %s", kind)
 }
 
-// Served asks the API server in which versions it serves a kind, those that nobody knows here included. Without any the kind is not
-// installed, and no object of it exists.
+// Served asks the API server in which versions it serves a kind, those that nobody knows here
+// included. Without any the kind is not installed, and no object of it exists.
 func (l *LateKinds) Served(ctx context.Context, kind schema.GroupKind) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -189,8 +193,8 @@ func (l *LateKinds) logFailure(ctx context.Context, err error) {
 	}
 }
 
-// Ask asks once and calls what is registered with Notify, if something has changed. It asks for the kinds of those versions alone
-// that the API server has, so that nothing is answered with 404.
+// Ask asks once and calls what is registered with Notify, if something has changed. It asks for the
+// kinds of those versions alone that the API server has, so that nothing is answered with 404.
 func (l *LateKinds) Ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -17,7 +17,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// lateSyncTimeout is how long the cache of a late kind may take to fill. A CRD that was just made may not be served yet.
+// lateSyncTimeout is how long the cache of a late kind may take to fill. A CRD that was just made
+// may not be served yet.
 const lateSyncTimeout = 5 * time.Second
 
 // retryLate spaces the tries of the late kinds that could not be read.
@@ -30,8 +31,9 @@ func lateObject(kind schema.GroupVersionKind) client.Object {
 	return object
 }
 
-// followLate brings the cache in line with the late kinds that the cluster has. One that the operator may not read in this namespace,
-// or that cannot be read now, is left out and tried again: it must not cost the namespace all others.
+// followLate brings the cache in line with the late kinds that the cluster has. One that the
+// operator may not read in this namespace, or that cannot be read now, is left out and tried again:
+// it must not cost the namespace all others.
 func (e *engagement) followLate(ctx context.Context, objects cache.Cache) {
 	present := e.registry.options.Late.present()
 	for kind, version := range e.lateCached() {
@@ -82,7 +84,8 @@ func (e *engagement) startLate(ctx context.Context, objects cache.Cache, kind sc
 	return nil
 }
 
-// stopLate takes a late kind out of the cache: the cluster has it no longer, or the operator may not read it.
+// stopLate takes a late kind out of the cache: the cluster has it no longer, or the operator may
+// not read it.
 func (e *engagement) stopLate(ctx context.Context, objects cache.Cache, kind schema.GroupVersionKind) {
 	e.setLate(kind.GroupKind(), "")
 	e.removeInformer(ctx, objects, kind)
@@ -95,7 +98,8 @@ func (e *engagement) removeInformer(ctx context.Context, objects cache.Cache, ki
 	}
 }
 
-// lostLate returns the late kinds that the cache has although the operator may no longer read them. No answer is no loss.
+// lostLate returns the late kinds that the cache has although the operator may no longer read them.
+// No answer is no loss.
 func (e *engagement) lostLate(ctx context.Context) (lost []schema.GroupVersionKind) {
 	for kind, version := range e.lateCached() {
 		err := e.registry.access.checkOptional(ctx, e.name, kind.WithVersion(version))
@@ -147,8 +151,8 @@ func (e *engagement) setLate(kind schema.GroupKind, version string) {
 	e.cached[kind] = version
 }
 
-// attachLate attaches what has subscribed to a kind that has just appeared. Before the namespace is engaged there is nothing to do:
-// engaging it attaches all.
+// attachLate attaches what has subscribed to a kind that has just appeared. Before the namespace is
+// engaged there is nothing to do: engaging it attaches all.
 func (e *engagement) attachLate(kind schema.GroupKind) {
 	e.registry.mu.Lock()
 	defer e.registry.mu.Unlock()

@@ -48,7 +48,8 @@ func (r *Registry) LostSince(namespace string) (since time.Time, lost bool) {
 	return r.losses.first, true
 }
 
-// Assigned returns whether a namespace is assigned to a Tenant. Until the Tenants were read it is true for each.
+// Assigned returns whether a namespace is assigned to a Tenant. Until the Tenants were read it is
+// true for each.
 func (r *Registry) Assigned(namespace string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

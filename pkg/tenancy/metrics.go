@@ -26,8 +26,8 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// countStates counts the namespaces by state. One that is contested, or the system namespace, is Refused to the Tenant that does not
-// get it.
+// countStates counts the namespaces by state. One that is contested, or the system namespace, is
+// Refused to the Tenant that does not get it.
 func (r *Registry) countStates() map[v1alpha1.NamespaceState]int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -26,15 +26,17 @@ type Namespace struct {
 	Name string
 	// Tenant is the name of the Tenant that the namespace belongs to.
 	Tenant string
-	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists, and those of Options.Late that the cluster has
-	// and the operator may read here.
+	// Reader reads from the namespace's cache, and only the kinds that Options.Kinds lists, and
+	// those of Options.Late that the cluster has and the operator may read here.
 	client.Reader
 
-	// Omitted returns why a kind of Options.Late is not in the cache, nil if it is. It may be nil: then all are.
+	// Omitted returns why a kind of Options.Late is not in the cache, nil if it is. It may be nil:
+	// then all are.
 	Omitted func(schema.GroupKind) error
 }
 
-// Denied returns an *AccessDeniedError for a kind of Options.Late that the operator may not read or write in the namespace, else nil.
+// Denied returns an *AccessDeniedError for a kind of Options.Late that the operator may not read or
+// write in the namespace, else nil.
 func (n *Namespace) Denied(kind schema.GroupKind) error {
 	if n.Omitted == nil {
 		return nil
@@ -54,11 +56,13 @@ type Options struct {
 	Mapper     meta.RESTMapper
 	// Client asks for access reviews, and reads Namespaces. It reads the API server, not a cache.
 	Client client.Client
-	// Kinds are cached in every tenant namespace. The operator's role must allow to list and watch each.
+	// Kinds are cached in every tenant namespace. The operator's role must allow to list and watch
+	// each.
 	Kinds []client.Object
 	// Late are kinds that are cached, as unstructured objects, where the cluster has them.
 	Late *LateKinds
-	// Rights are what the controllers need in every tenant namespace besides, with verb, group, resource and subresource.
+	// Rights are what the controllers need in every tenant namespace besides, with verb, group,
+	// resource and subresource.
 	Rights []authorizationv1.ResourceAttributes
 	// Transform is applied to every object before it is cached.
 	Transform toolscache.TransformFunc
@@ -94,8 +98,9 @@ func NewRegistry(options Options) *Registry {
 	}
 }
 
-// Start runs until ctx is done. It does not wait for the engagements, which end with ctx and only read: the leader gives back its Lease
-// when all that it runs has ended, and somebody is waiting for that.
+// Start runs until ctx is done. It does not wait for the engagements, which end with ctx and only
+// read: the leader gives back its Lease when all that it runs has ended, and somebody is waiting
+// for that.
 func (r *Registry) Start(ctx context.Context) error {
 	late := r.options.Late
 	late.learn(ctx)
@@ -137,7 +142,8 @@ func (r *Registry) Served() []*Namespace {
 	return served
 }
 
-// Suspect has the operator's access to a namespace checked again: a controller calls it when a request was forbidden.
+// Suspect has the operator's access to a namespace checked again: a controller calls it when a
+// request was forbidden.
 func (r *Registry) Suspect(name string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -155,7 +161,8 @@ func (r *Registry) followLate() {
 	}
 }
 
-// Assign starts to serve the namespaces that are new in the assignment, and stops to serve those that left it.
+// Assign starts to serve the namespaces that are new in the assignment, and stops to serve those
+// that left it.
 func (r *Registry) Assign(assignment Assignment) {
 	ended, watch := r.assign(assignment)
 	for _, name := range ended {
@@ -200,7 +207,8 @@ func (r *Registry) assign(assignment Assignment) (ended []string, watch []func(s
 	return ended, r.losses.watch
 }
 
-// launch starts an engagement, which ends with the registry and not with the caller. The caller holds the lock.
+// launch starts an engagement, which ends with the registry and not with the caller. The caller
+// holds the lock.
 func (r *Registry) launch(e *engagement) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	e.end = cancel
@@ -223,9 +231,9 @@ func (r *Registry) States(tenant string) map[string]State {
 	return states
 }
 
-// Synced is a readiness check: the Tenants have been read, and the cache of each namespace that can be served is filled. What was true
-// once stays true: a namespace that comes later, or that is lost, is its Tenant's trouble, and must not take the replica away from all
-// others.
+// Synced is a readiness check: the Tenants have been read, and the cache of each namespace that can
+// be served is filled. What was true once stays true: a namespace that comes later, or that is
+// lost, is its Tenant's trouble, and must not take the replica away from all others.
 func (r *Registry) Synced(_ *http.Request) error {
 	if r.synced.Load() {
 		return nil
@@ -244,14 +252,16 @@ func (r *Registry) Synced(_ *http.Request) error {
 	return nil
 }
 
-// notify registers a function that is called with the Tenant's name when the state of one of its namespaces changes.
+// notify registers a function that is called with the Tenant's name when the state of one of its
+// namespaces changes.
 func (r *Registry) notify(f func(tenant string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.onChange = append(r.onChange, f)
 }
 
-// setOmitted records which late kinds a namespace is served without, and tells if that changes what its Tenant says.
+// setOmitted records which late kinds a namespace is served without, and tells if that changes what
+// its Tenant says.
 func (r *Registry) setOmitted(e *engagement, omitted map[schema.GroupKind]error) {
 	r.mu.Lock()
 	e.omitted = omitted

@@ -61,8 +61,8 @@ func TestNamespacesMetric(t *testing.T) {
 	}
 }
 
-// A trouble that lasts is written into the status of the Tenant once, however often it is tried again: the texts of some errors differ at
-// each try.
+// A trouble that lasts is written into the status of the Tenant once, however often it is tried
+// again: the texts of some errors differ at each try.
 func TestATroubleThatLastsNotifiesOnce(t *testing.T) {
 	pending := func(text string) State {
 		return State{State: v1alpha1.NamespacePending, Reason: v1alpha1.ReasonCacheNotSynced, Message: text}
@@ -108,7 +108,8 @@ func TestATroubleThatLastsNotifiesOnce(t *testing.T) {
 			if tc.want {
 				want = tc.second
 			}
-			// Any event of the Tenant has its status computed anew: the text must not change then either.
+			// Any event of the Tenant has its status computed anew: the text must not change then
+			// either.
 			if got := r.States("a")["x"]; got != want || (notified > 0) != tc.want {
 				t.Errorf("%s\nnotified %d times, state %+v", tc.reason, notified, got)
 			}

@@ -11,8 +11,9 @@ const (
 	repeatLast  = 10 * time.Minute
 )
 
-// repetition decides which reports of a trouble that lasts are logged: the first one, the first one of another kind of trouble,
-// and repetitions after pauses that double from repeatFirst to repeatLast. The zero value is ready to use.
+// repetition decides which reports of a trouble that lasts are logged: the first one, the first one
+// of another kind of trouble, and repetitions after pauses that double from repeatFirst to
+// repeatLast. The zero value is ready to use.
 type repetition struct {
 	mu    sync.Mutex
 	kind  string

@@ -24,8 +24,9 @@ import (
 // +kubebuilder:rbac:roleName=controlee-operator-system,groups=controlee.dev,resources=tenants/status,verbs=patch
 // +kubebuilder:rbac:roleName=controlee-operator-tenant,groups=rbac.authorization.k8s.io,resources=rolebindings,resourceNames=controlee-operator,verbs=list;watch
 
-// SetupWithManager adds two controllers over Tenants: one, in every replica, tells the registry which namespaces to serve;
-// the other, in the leader, writes into the Tenants' status what came of it.
+// SetupWithManager adds two controllers over Tenants: one, in every replica, tells the registry
+// which namespaces to serve; the other, in the leader, writes into the Tenants' status what came of
+// it.
 func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace string) error {
 	if err := mgr.Add(registry); err != nil {
 		return err
@@ -82,8 +83,8 @@ func SetupWithManager(mgr ctrl.Manager, registry *Registry, systemNamespace stri
 	}))
 }
 
-// statusEvents queues all Tenants when one comes, goes or changes its spec, since that can change what the others get; and one alone
-// when nothing but its status has changed.
+// statusEvents queues all Tenants when one comes, goes or changes its spec, since that can change
+// what the others get; and one alone when nothing but its status has changed.
 func statusEvents(reader client.Reader, systemNamespace string) handler.TypedEventHandler[*v1alpha1.Tenant, reconcile.Request] {
 	all := func(ctx context.Context, queue Queue) {
 		tenants := &v1alpha1.TenantList{}

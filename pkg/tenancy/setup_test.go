@@ -12,8 +12,8 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// A status write of one Tenant says nothing about the others: with all of them queued each time, a change would cost as many
-// reconciles as there are Tenants, squared.
+// A status write of one Tenant says nothing about the others: with all of them queued each time, a
+// change would cost as many reconciles as there are Tenants, squared.
 func TestStatusEvents(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

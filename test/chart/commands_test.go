@@ -15,7 +15,8 @@ import (
 	"github.com/controlee/controlee/test/commands"
 )
 
-// Whatever command a message names works as it is printed: it does what is meant and prints neither a warning nor an error.
+// Whatever command a message names works as it is printed: it does what is meant and prints neither
+// a warning nor an error.
 func TestCommandsInMessages(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a")

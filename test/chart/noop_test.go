@@ -14,8 +14,9 @@ import (
 	"github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// A write that changes nothing passes the locks, whoever sends it: a migration of the storage version and the rotation of an encryption
-// key write every object as it is. The smallest change is refused, and so is a write that only makes its author own a field.
+// A write that changes nothing passes the locks, whoever sends it: a migration of the storage
+// version and the rotation of an encryption key write every object as it is. The smallest change is
+// refused, and so is a write that only makes its author own a field.
 func TestLocksAdmitWritesOfNoChange(t *testing.T) {
 	e := start(t)
 	_, operator := e.locked(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/controlee/controlee/test/commands"
 )
 
-// helmLine runs a line with Helm's own program, as an admin types it: what a user of the SDK sets is not set.
+// helmLine runs a line with Helm's own program, as an admin types it: what a user of the SDK sets
+// is not set.
 func (e *env) helmLine(t *testing.T, dir, line string) (stdout string, err error) {
 	t.Helper()
 	chart, absErr := filepath.Abs(chartPath)
@@ -80,7 +81,8 @@ func (e *env) madeRoute(t *testing.T) schema.GroupVersionResource {
 
 const upgradeLine = "helm upgrade controlee CHART --namespace controlee-system"
 
-// An upgrade without the values file has no tenants. It must not remove those that are installed, unless it is asked to.
+// An upgrade without the values file has no tenants. It must not remove those that are installed,
+// unless it is asked to.
 func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a", "team-b")
@@ -135,7 +137,8 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	if err != nil || !strings.Contains(out, "- tenant team-a, with namespace team-a: not marked as leaving.") || strings.Contains(out, "tenant team-b,") {
 		t.Errorf("an upgrade that renames one tenant and removes the other: %v\n%s", err, out)
 	}
-	// A rollback renders nothing, so that it cannot be refused: it puts back the tenants of its revision.
+	// A rollback renders nothing, so that it cannot be refused: it puts back the tenants of its
+	// revision.
 	if _, err := e.helmLine(t, dir, "helm rollback controlee 1 --namespace controlee-system"); err != nil {
 		t.Error(err)
 	}
@@ -166,7 +169,8 @@ func TestUpgradeThatRemovesEveryTenantIsRefused(t *testing.T) {
 	}
 }
 
-// Tenants whose load balancers were released may go, even the last ones. Being marked as leaving is not enough.
+// Tenants whose load balancers were released may go, even the last ones. Being marked as leaving is
+// not enough.
 func TestUpgradeRemovesTenantsThatWereReleased(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a")
@@ -202,7 +206,8 @@ var protection = map[schema.GroupVersionResource]string{
 	{Version: "v1", Resource: "limitranges"}:                                 "controlee-tenant",
 }
 
-// A namespace that the chart made keeps what protects it as long as it is there, and the chart takes both up again.
+// A namespace that the chart made keeps what protects it as long as it is there, and the chart
+// takes both up again.
 func TestProtectionStaysWithTheNamespace(t *testing.T) {
 	e := start(t)
 	e.makeNamespaces(t, systemNamespace, "team-a")

@@ -13,8 +13,9 @@ import (
 	"github.com/controlee/controlee/test/cluster/programs"
 )
 
-// Shell runs a command line as documents and messages print it: in bash, with kubectl and helm of the versions that the repository pins.
-// The folder is the working directory. Without a kubeconfig path the caller is the admin.
+// Shell runs a command line as documents and messages print it: in bash, with kubectl and helm of
+// the versions that the repository pins. The folder is the working directory. Without a kubeconfig
+// path the caller is the admin.
 func (c *Cluster) Shell(ctx context.Context, kubeconfigPath, dir, line string) (stdout, stderr string, err error) {
 	tools, err := c.shellTools(ctx)
 	if err != nil {

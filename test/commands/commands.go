@@ -1,4 +1,5 @@
-// Package commands finds the command lines that messages and documents print, so that tests run what people are told to run.
+// Package commands finds the command lines that messages and documents print, so that tests run
+// what people are told to run.
 package commands
 
 import (
@@ -10,8 +11,8 @@ import (
 // A command in a message begins a line of its own, or follows a parenthesis, a backtick or a colon.
 var command = regexp.MustCompile("(?m)(?:^ {2}|\\(|`|: )((?:kubectl|helm) [a-z-][^\n]*)")
 
-// Of returns the command lines in a message: those on lines of their own, in parentheses, between backticks, and behind a colon at the
-// end of a line.
+// Of returns the command lines in a message: those on lines of their own, in parentheses, between
+// backticks, and behind a colon at the end of a line.
 func Of(message string) []string {
 	var all []string
 	for {
@@ -50,8 +51,9 @@ func closing(text string) int {
 	return len(text)
 }
 
-// InSection returns the command lines between a heading of a Markdown document and the next heading of any level: those behind a prompt in
-// console blocks, in order. A line that ends with a backslash goes on with the next one.
+// InSection returns the command lines between a heading of a Markdown document and the next heading
+// of any level: those behind a prompt in console blocks, in order. A line that ends with a
+// backslash goes on with the next one.
 func InSection(document, heading string) ([]string, error) {
 	var all []string
 	inside, console, open, found := false, false, false, false

@@ -47,7 +47,8 @@ func TestInSection(t *testing.T) {
 	}
 }
 
-// run are the commands that messages name, with the test that takes each out of the real message and runs it.
+// run are the commands that messages name, with the test that takes each out of the real message
+// and runs it.
 var run = map[string]string{
 	"kubectl rollout resume deployment/":                    "test/integration TestCommandInTheConditionOfAPausedFoo",
 	"kubectl auth can-i --list ":                            "test/chart TestCommandsInMessages",
@@ -66,7 +67,8 @@ var run = map[string]string{
 	"kubectl delete %s %s ":                                 "test/chart TestProtectionStaysWithTheNamespace",
 }
 
-// mention finds where a message names a command; "helm upgrade" alone is one that lacks its arguments.
+// mention finds where a message names a command; "helm upgrade" alone is one that lacks its
+// arguments.
 var mention = regexp.MustCompile(`\b(?:kubectl|helm) (?:--)?[a-z]`)
 
 // Whoever writes a command into a message adds the test that runs it as it is printed.

@@ -73,7 +73,8 @@ func TestEntryTakenOutAtOnce(t *testing.T) {
 		commands.run(t, "kubectl delete "+kind+" --selector controlee.dev/bar")
 	}
 	commands.run(t, "kubectl wait --for=condition=Ready=Unknown bars")
-	// The Bar's host name is free from here on: whoever gets it must not share it with a route of this team.
+	// The Bar's host name is free from here on: whoever gets it must not share it with a route of
+	// this team.
 	if n, err := routesIn(t.Context(), "team-y"); n != 0 || err != nil {
 		t.Errorf("%d routes serve while their Bars are let go of (%v)", n, err)
 	}

@@ -1,4 +1,5 @@
-// Package docs runs the commands that the guides print, as they are printed, against a real API server with the operator running.
+// Package docs runs the commands that the guides print, as they are printed, against a real API
+// server with the operator running.
 package docs
 
 import (
@@ -117,7 +118,8 @@ func prepare(ctx context.Context) (*cluster.OperatorProcess, error) {
 	return process, err
 }
 
-// writeValues writes values.yaml. There the tenants are a list; here they are a map, so that a test finds an entry by its key.
+// writeValues writes values.yaml. There the tenants are a list; here they are a map, so that a test
+// finds an entry by its key.
 func writeValues() error {
 	file := maps.Clone(values)
 	var list []any

@@ -121,7 +121,8 @@ func keeps(t *testing.T, source client.Object, before *v1alpha1.Bar) *v1alpha1.B
 	return after
 }
 
-// nothingLeft checks that nothing of the operator's load balancers is in a namespace, nor recorded for it.
+// nothingLeft checks that nothing of the operator's load balancers is in a namespace, nor recorded
+// for it.
 func nothingLeft(t *testing.T, namespace string) {
 	t.Helper()
 	try.Until(t, wait, func(ctx context.Context) error {

@@ -23,15 +23,16 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// brokenServer passes requests on to an API server, and answers some of them itself while it is broken.
+// brokenServer passes requests on to an API server, and answers some of them itself while it is
+// broken.
 type brokenServer struct {
 	URL     string
 	broken  atomic.Bool
 	answers atomic.Int64 // of its own
 }
 
-// startBrokenServer serves on loopback, with the certificate of the API server, until the test ends. While it is broken it answers 500
-// to the requests that are chosen.
+// startBrokenServer serves on loopback, with the certificate of the API server, until the test
+// ends. While it is broken it answers 500 to the requests that are chosen.
 func startBrokenServer(t *testing.T, chosen func(*http.Request) bool) *brokenServer {
 	t.Helper()
 	target, err := url.Parse(shared.APIServer.URL)
@@ -80,8 +81,9 @@ func startBrokenServer(t *testing.T, chosen func(*http.Request) bool) *brokenSer
 	return b
 }
 
-// The API server answers 500 to the writes of one status for 6 s, while events of the object keep coming. When the fault is over, no event
-// comes any more: the next try is at most as far away as the fault has lasted, however many tries the events have brought.
+// The API server answers 500 to the writes of one status for 6 s, while events of the object keep
+// coming. When the fault is over, no event comes any more: the next try is at most as far away as
+// the fault has lasted, however many tries the events have brought.
 func TestAFaultIsNotFollowedByALongerOne(t *testing.T) {
 	const fault = 6 * time.Second
 	foo := &v1alpha1.Foo{

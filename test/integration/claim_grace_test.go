@@ -78,7 +78,8 @@ func (l loadBalancer) same(ctx context.Context) error {
 	return nil
 }
 
-// waitPending waits until the release of a Bar is pending for a reason; "" stands for one that is not pending.
+// waitPending waits until the release of a Bar is pending for a reason; "" stands for one that is
+// not pending.
 func (l loadBalancer) waitPending(t *testing.T, reason string) {
 	t.Helper()
 	eventually(t, wait, func(ctx context.Context) error {
@@ -94,7 +95,8 @@ func (l loadBalancer) waitPending(t *testing.T, reason string) {
 	})
 }
 
-// A source that opts out by mistake keeps its load balancer for the grace period, is told until when, and has it back with the annotation.
+// A source that opts out by mistake keeps its load balancer for the grace period, is told until
+// when, and has it back with the annotation.
 func TestOptOutTakenBackWithinTheGracePeriod(t *testing.T) {
 	needGraceClasses(t)
 	deployment := newDeployment("claim-grace", "web", graceClass)
@@ -110,7 +112,8 @@ func TestOptOutTakenBackWithinTheGracePeriod(t *testing.T) {
 	waitForEventOf(t, deployment, corev1.EventTypeWarning, "LoadBalancerReleasePending")
 	assertQuiet(t, 2*time.Second)
 
-	// A new leader measures anew, and releases nothing because of what its predecessor had measured.
+	// A new leader measures anew, and releases nothing because of what its predecessor had
+	// measured.
 	waitForLeader(t).Kill()
 	for _, process := range operators {
 		if !process.Running() {
@@ -177,7 +180,8 @@ func TestFooKeepsItsAddress(t *testing.T) {
 	before.waitPending(t, "")
 }
 
-// What cannot be granted changes nothing about a load balancer that is there, however long it stays so.
+// What cannot be granted changes nothing about a load balancer that is there, however long it stays
+// so.
 func TestTyposKeepTheLoadBalancer(t *testing.T) {
 	cases := map[string]struct {
 		change func(*corev1.Service)
@@ -218,7 +222,8 @@ func TestTyposKeepTheLoadBalancer(t *testing.T) {
 	}
 }
 
-// A BarClass is deleted and no longer allowed, in either order: the load balancer goes when the class is no longer allowed, and not before.
+// A BarClass is deleted and no longer allowed, in either order: the load balancer goes when the
+// class is no longer allowed, and not before.
 func TestClassRemovedInEitherOrder(t *testing.T) {
 	remove := map[string]func(t *testing.T, class *v1alpha1.BarClass){
 		"Deleted": func(t *testing.T, class *v1alpha1.BarClass) {
@@ -256,7 +261,8 @@ func TestClassRemovedInEitherOrder(t *testing.T) {
 	}
 }
 
-// An object whose Bar is gone, and whose BarClass is missing so that no Bar can take it over, is swept.
+// An object whose Bar is gone, and whose BarClass is missing so that no Bar can take it over, is
+// swept.
 func TestObjectWithoutABarIsSweptThoughItsClassIsMissing(t *testing.T) {
 	class := needClass(t, passingClass)
 	deployment := newDeployment("claim-grace", "unclaimed", passingClass)
@@ -322,8 +328,9 @@ func TestTenantRenamed(t *testing.T) {
 	waitState(t, waits, "OverLimit")
 }
 
-// A Tenant record that is missing for a while releases nothing: replaced by force, made after the leader has begun, as when the chart is
-// installed again, or missing for longer than any grace period.
+// A Tenant record that is missing for a while releases nothing: replaced by force, made after the
+// leader has begun, as when the chart is installed again, or missing for longer than any grace
+// period.
 func TestTenantMissingForAWhile(t *testing.T) {
 	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), newTenant("absent", "absent"))...)); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,8 @@ type modelService struct {
 	Targets  []int32
 }
 
-// checkSources compares the Bars, the Services, and what the sources are told, with what the model says.
+// checkSources compares the Bars, the Services, and what the sources are told, with what the model
+// says.
 func checkSources(ctx context.Context, sources []*modelSource, bars map[string]modelBar) error {
 	live, err := liveSources(ctx)
 	if err != nil {
@@ -68,7 +69,8 @@ func checkSources(ctx context.Context, sources []*modelSource, bars map[string]m
 	return nil
 }
 
-// told checks what stands on a source: where its load balancer is, or why it does not get what it asks for, or nothing if it does not ask.
+// told checks what stands on a source: where its load balancer is, or why it does not get what it
+// asks for, or nothing if it does not ask.
 func (s *modelSource) told(source client.Object, bar *modelBar, address string) error {
 	told := source.GetAnnotations()
 	word, _, answered := cutState(source)
@@ -83,7 +85,8 @@ func (s *modelSource) told(source client.Object, bar *modelBar, address string) 
 	return nil
 }
 
-// liveSources gives the Deployments and Services that exist, by the names of the Bars that they have if they are sources.
+// liveSources gives the Deployments and Services that exist, by the names of the Bars that they
+// have if they are sources.
 func liveSources(ctx context.Context) (map[string]client.Object, error) {
 	deployments, services := &appsv1.DeploymentList{}, &corev1.ServiceList{}
 	if err := admin.List(ctx, deployments); err != nil {
@@ -102,8 +105,8 @@ func liveSources(ctx context.Context) (map[string]client.Object, error) {
 	return live, nil
 }
 
-// modelServices gives the Services that were made for Bars, and their addresses, by the Bar's name. A second one of a Bar stands beside the
-// first.
+// modelServices gives the Services that were made for Bars, and their addresses, by the Bar's name.
+// A second one of a Bar stands beside the first.
 func modelServices(ctx context.Context) (services map[string]modelService, addresses map[string]string, err error) {
 	list := &corev1.ServiceList{}
 	if err := admin.List(ctx, list, client.HasLabels{v1alpha1.BarLabel}); err != nil {

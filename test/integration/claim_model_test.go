@@ -55,7 +55,8 @@ type modelSource struct {
 	class     string // asked for; empty: none
 	ports     []int32
 	pick      string // the annotation bar-port
-	// kept is what a request that cannot be granted may leave: which of the earlier requests the operator has met is a matter of time.
+	// kept is what a request that cannot be granted may leave: which of the earlier requests the
+	// operator has met is a matter of time.
 	kept []*modelBar
 }
 
@@ -89,7 +90,8 @@ func (s *modelSource) request() (bar modelBar, asks, granted bool) {
 	return modelBar{Class: s.class, Type: kind, Ports: ports}, true, true
 }
 
-// gets are the rules, once more and as plain as they can be: what a source may have in the end. nil stands for no load balancer.
+// gets are the rules, once more and as plain as they can be: what a source may have in the end. nil
+// stands for no load balancer.
 func (s *modelSource) gets() []*modelBar {
 	switch bar, asks, granted := s.request(); {
 	case granted:
@@ -162,7 +164,8 @@ func (s *modelSource) mutate(random *rand.Rand) {
 	}
 }
 
-// push brings a source of the API server to what the model says. recreate deletes it first, even if it exists and is wanted.
+// push brings a source of the API server to what the model says. recreate deletes it first, even if
+// it exists and is wanted.
 func (s *modelSource) push(ctx context.Context, recreate bool) error {
 	object := s.object()
 	if recreate || !s.exists {
@@ -185,8 +188,9 @@ func (s *modelSource) push(ctx context.Context, recreate bool) error {
 	}
 }
 
-// Two hundred sources in twenty namespaces are made, changed, deleted and made again at random, and the operator is killed and started in
-// between. In the end there is exactly what the rules say, and nothing else.
+// Two hundred sources in twenty namespaces are made, changed, deleted and made again at random, and
+// the operator is killed and started in between. In the end there is exactly what the rules say,
+// and nothing else.
 func TestRandomSources(t *testing.T) {
 	t.Logf("go test -run TestRandomSources -model-seed=%d -model-span=%s", *modelSeed, *modelSpan)
 	random := rand.New(rand.NewPCG(*modelSeed, 0))

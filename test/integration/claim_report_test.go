@@ -124,7 +124,8 @@ func waitReplicas(t *testing.T, deployment *appsv1.Deployment, ready int32) {
 	})
 }
 
-// TestContestedAnnotations has another controller remove the operator's annotations as soon as they are there.
+// TestContestedAnnotations has another controller remove the operator's annotations as soon as they
+// are there.
 func TestContestedAnnotations(t *testing.T) {
 	deployment := newDeployment(reportNamespace, "contested", internalClass)
 	create(t, deployment)
@@ -161,7 +162,8 @@ func TestContestedAnnotations(t *testing.T) {
 	waitState(t, deployment, v1alpha1.ReasonBarClassNotFound)
 }
 
-// TestFlappingConditionIsASeries turns a condition back and forth: the Event of each of its states is there once.
+// TestFlappingConditionIsASeries turns a condition back and forth: the Event of each of its states
+// is there once.
 func TestFlappingConditionIsASeries(t *testing.T) {
 	foo := newFoo(reportNamespace, "flapping", replicas(1))
 	create(t, foo)
@@ -192,7 +194,8 @@ func TestFlappingConditionIsASeries(t *testing.T) {
 	})
 }
 
-// TestOtherFactsAreOtherEvents tells two facts with the same reason: none is hidden in the series of the other.
+// TestOtherFactsAreOtherEvents tells two facts with the same reason: none is hidden in the series
+// of the other.
 func TestOtherFactsAreOtherEvents(t *testing.T) {
 	service := newService(reportNamespace, "facts", internalClass)
 	create(t, service)
@@ -228,7 +231,8 @@ func compare(want, got any) error {
 	return nil
 }
 
-// TestPolicyWithTheWordsOfTheAuthorizer has a platform's policy refuse what a class makes, in words that the authorizer uses as well.
+// TestPolicyWithTheWordsOfTheAuthorizer has a platform's policy refuse what a class makes, in words
+// that the authorizer uses as well.
 func TestPolicyWithTheWordsOfTheAuthorizer(t *testing.T) {
 	needClass(t, nodePortClass)
 	const name = "no-node-ports"
@@ -275,7 +279,8 @@ func TestPolicyWithTheWordsOfTheAuthorizer(t *testing.T) {
 	}
 }
 
-// TestReadyWithoutPods says of a load balancer that answers that nobody is behind it, as long as that is so.
+// TestReadyWithoutPods says of a load balancer that answers that nobody is behind it, as long as
+// that is so.
 func TestReadyWithoutPods(t *testing.T) {
 	deployment := newDeployment(reportNamespace, "serves", internalClass, withPods, nowhere)
 	service := newService(reportNamespace, "serves", internalClass)

@@ -120,7 +120,8 @@ func TestClassTakenAwayAndGivenBack(t *testing.T) {
 	waitExposed(t, deployment)
 }
 
-// A class that is deleted and made again is no outage; a source that asks for it in between has to wait.
+// A class that is deleted and made again is no outage; a source that asks for it in between has to
+// wait.
 func TestClassDeletedAndMadeAgain(t *testing.T) {
 	class := needClass(t, passingClass)
 	first, second := newDeployment("claim-class", "first", passingClass), newDeployment("claim-class", "second", passingClass)
@@ -173,7 +174,8 @@ func TestClassChanged(t *testing.T) {
 	}
 }
 
-// A tenant has as many load balancers as it may have; room that is made goes to the oldest that waits.
+// A tenant has as many load balancers as it may have; room that is made goes to the oldest that
+// waits.
 func TestLimit(t *testing.T) {
 	sources := make([]*appsv1.Deployment, 5)
 	for i := range sources {
@@ -247,7 +249,8 @@ func assertOverLimit(t *testing.T, sources ...*appsv1.Deployment) {
 	}
 }
 
-// A tenant that is taken out of the values keeps its Bars, because nobody can see what they made, until its namespace is gone.
+// A tenant that is taken out of the values keeps its Bars, because nobody can see what they made,
+// until its namespace is gone.
 func TestTenantRemoved(t *testing.T) {
 	with := append(tenants(), newTenant("removed", "removed"))
 	if err := shared.UpgradeChart(t.Context(), release(with...)); err != nil {
@@ -278,7 +281,8 @@ func TestTenantRemoved(t *testing.T) {
 	})
 }
 
-// A namespace that goes over to another tenant takes its Bars along: the load balancers stay, and count for the other tenant.
+// A namespace that goes over to another tenant takes its Bars along: the load balancers stay, and
+// count for the other tenant.
 func TestNamespaceChangesTenant(t *testing.T) {
 	deployment := newDeployment("limited-a", "moves", internalClass)
 	create(t, deployment)

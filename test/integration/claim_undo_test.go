@@ -33,7 +33,8 @@ func waitRevision(t *testing.T, deployment *appsv1.Deployment, want string) {
 	})
 }
 
-// secondRevision creates a Deployment that asks for one BarClass and then, in its second revision, for another one.
+// secondRevision creates a Deployment that asks for one BarClass and then, in its second revision,
+// for another one.
 func secondRevision(t *testing.T, name, first, second string) (*appsv1.Deployment, loadBalancer) {
 	t.Helper()
 	deployment := newDeployment("claim-grace", name, first)
@@ -93,8 +94,8 @@ func TestRolloutUndo(t *testing.T) {
 	}
 }
 
-// `kubectl rollout undo` brings back the BarClass of the earlier revision: the source has an Event of
-// the change, and the next load balancer is there before the present one goes.
+// `kubectl rollout undo` brings back the BarClass of the earlier revision: the source has an Event
+// of the change, and the next load balancer is there before the present one goes.
 func TestRolloutUndoToAnotherClass(t *testing.T) {
 	needGraceClasses(t)
 	deployment, before := secondRevision(t, "older-class", internalClass, graceClass)
@@ -140,8 +141,8 @@ func waitForNote(t *testing.T, object client.Object, reason, part string) {
 	})
 }
 
-// A rename gives a namespace to a Tenant that may not use the BarClass of a load balancer there: the
-// load balancer is released after the grace period, and not before.
+// A rename gives a namespace to a Tenant that may not use the BarClass of a load balancer there:
+// the load balancer is released after the grace period, and not before.
 func TestTenantRenamedWithoutItsClass(t *testing.T) {
 	needGraceClasses(t)
 	named := func(name string, classes ...any) map[string]any {
@@ -177,7 +178,8 @@ func TestTenantRenamedWithoutItsClass(t *testing.T) {
 	}
 }
 
-// A Foo that drops spec.bar says until when its load balancer answers, keeps the address until then, and says nothing when it is gone.
+// A Foo that drops spec.bar says until when its load balancer answers, keeps the address until
+// then, and says nothing when it is gone.
 func TestFooDropsItsLoadBalancer(t *testing.T) {
 	needGraceClasses(t)
 	foo := newFoo("claim-grace", "drops", withBar, func(f *v1alpha1.Foo) { f.Spec.Bar.ClassName = shortClass })

@@ -11,7 +11,8 @@ import (
 	"github.com/controlee/controlee/test/commands"
 )
 
-// The command that a Foo's condition names works as it is printed, for a member of the team whose kubeconfig is for another namespace.
+// The command that a Foo's condition names works as it is printed, for a member of the team whose
+// kubeconfig is for another namespace.
 func TestCommandInTheConditionOfAPausedFoo(t *testing.T) {
 	foo := newFoo("team-a", "paused", replicas(1))
 	create(t, foo)

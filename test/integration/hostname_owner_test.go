@@ -24,7 +24,8 @@ import (
 // untilLost is more than the 30 seconds after which a Bar says that its namespace is lost.
 const untilLost = 75 * time.Second
 
-// outages are the times in which tests took rights away from the operator everywhere: what it was denied then says nothing.
+// outages are the times in which tests took rights away from the operator everywhere: what it was
+// denied then says nothing.
 var outages [][2]time.Time
 
 func inOutage(at time.Time) bool {
@@ -36,7 +37,8 @@ func inOutage(at time.Time) bool {
 	return false
 }
 
-// contest gives a host name to the Service of one namespace, while that of another one waits for it.
+// contest gives a host name to the Service of one namespace, while that of another one waits for
+// it.
 func contest(t *testing.T, name, ownerNamespace, rivalNamespace string) (owner, rival *corev1.Service, route *unstructured.Unstructured) {
 	t.Helper()
 	needBarClasses(t)
@@ -75,7 +77,8 @@ func mustOwn(route *unstructured.Unstructured, owner, rival client.Object) func(
 	}
 }
 
-// waitLost waits until a source's Bar says that its namespace is lost, and checks something all the time.
+// waitLost waits until a source's Bar says that its namespace is lost, and checks something all the
+// time.
 func waitLost(t *testing.T, source client.Object, check func(context.Context) error) *v1alpha1.Bar {
 	t.Helper()
 	bar := &v1alpha1.Bar{}
@@ -98,8 +101,8 @@ func waitLost(t *testing.T, source client.Object, check func(context.Context) er
 	return bar
 }
 
-// A tenant that is taken out of the values keeps its host name as long as its route serves, whoever waits for it, and gets it
-// back when it returns. An admin can let go of it.
+// A tenant that is taken out of the values keeps its host name as long as its route serves, whoever
+// waits for it, and gets it back when it returns. An admin can let go of it.
 func TestHostnameOfATenantThatGoes(t *testing.T) {
 	withOwner, without := tenants(), tenants()
 	for _, name := range []string{"owner", "claimant"} {
@@ -172,7 +175,8 @@ func TestHostnameOfATenantThatGoes(t *testing.T) {
 	waitAddress(t, rival, "pay.apps.example.com")
 }
 
-// The ClusterRole of all tenant namespaces is missing for longer than the grace period: nobody loses anything.
+// The ClusterRole of all tenant namespaces is missing for longer than the grace period: nobody
+// loses anything.
 func TestClusterRoleMissing(t *testing.T) {
 	owner, rival, route := contest(t, "roleless", "bar-host", "bar-rival")
 	bystander := newDeployment("claim-sweep", "bystander", internalClass)
@@ -222,7 +226,8 @@ func TestClusterRoleMissing(t *testing.T) {
 	}
 }
 
-// A Bar is deleted by force while a rival waits for its host name: the route has the name, so its owner gets the new Bar.
+// A Bar is deleted by force while a rival waits for its host name: the route has the name, so its
+// owner gets the new Bar.
 func TestBarDeletedByForceWithARival(t *testing.T) {
 	owner, rival, route := contest(t, "forced", "bar-host", "bar-rival")
 	kept := mustOwn(route, owner, rival)

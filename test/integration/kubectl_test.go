@@ -78,7 +78,8 @@ func TestTenantWithKubectl(t *testing.T) {
 	}
 }
 
-// Outside of its places the operator has nothing but what every account has, BarClasses to read and to report on, Namespaces to look for by name, and clients of its metrics to ask about.
+// Outside of its places the operator has nothing but what every account has, BarClasses to read and
+// to report on, Namespaces to look for by name, and clients of its metrics to ask about.
 func TestOperatorCanDoNothingElsewhere(t *testing.T) {
 	config, err := shared.PodTokenConfig(t.Context(), systemNamespace, serviceAccount, "controlee-0")
 	if err != nil {
@@ -99,7 +100,8 @@ func TestOperatorCanDoNothingElsewhere(t *testing.T) {
 		"selfsubjectrulesreviews.authorization.k8s.io":  "[create]",
 		"clustertrustbundles.certificates.k8s.io":       "[get list watch]", // every ServiceAccount's
 	}
-	// Discovery, health and version are every account's, and the issuer's keys every ServiceAccount's.
+	// Discovery, health and version are every account's, and the issuer's keys every
+	// ServiceAccount's.
 	paths := strings.Fields("[/api] [/api/*] [/apis] [/apis/*] [/healthz] [/livez] [/openapi] [/openapi/*] [/readyz] [/version] [/version/] " +
 		"[/.well-known/openid-configuration] [/.well-known/openid-configuration/] [/openid/v1/jwks] [/openid/v1/jwks/]")
 	for _, namespace := range []string{"default", "kube-system"} {

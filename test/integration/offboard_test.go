@@ -20,8 +20,9 @@ import (
 	"github.com/controlee/controlee/pkg/claim"
 )
 
-// Off-boarding in two steps. The first one releases all that the operator made or wrote for load balancers, at once and whatever the
-// grace period, says when that is done, and can be taken back. The second one takes the tenant out.
+// Off-boarding in two steps. The first one releases all that the operator made or wrote for load
+// balancers, at once and whatever the grace period, says when that is done, and can be taken back.
+// The second one takes the tenant out.
 func TestOffboarding(t *testing.T) {
 	needGraceClasses(t)
 	marks := logMarks(t)
@@ -153,7 +154,8 @@ func TestOffboarding(t *testing.T) {
 	}
 }
 
-// A Tenant whose namespaces are gone already can be off-boarded, too; one whose namespace cannot be seen is not released.
+// A Tenant whose namespaces are gone already can be off-boarded, too; one whose namespace cannot be
+// seen is not released.
 func TestOffboardingWithoutANamespace(t *testing.T) {
 	tenant := &v1alpha1.Tenant{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "gone-already"},

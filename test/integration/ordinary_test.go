@@ -52,8 +52,8 @@ func logLines(t *testing.T, marks map[string]int64, text string) (lines []string
 	return lines
 }
 
-// A namespace that is deleted and an operator that is stopped are no errors, and are not logged as such; a namespace that is gone
-// does not fill the log.
+// A namespace that is deleted and an operator that is stopped are no errors, and are not logged as
+// such; a namespace that is gone does not fill the log.
 func TestOrdinaryEndsAreNoErrors(t *testing.T) {
 	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), newTenant("ordinary", "ordinary"))...)); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,8 @@ func TestATenantMoreDoesNotMakeAReplicaUnready(t *testing.T) {
 	}
 }
 
-// Nothing that the operator asks for is unknown to the API server, whichever optional kinds that has.
+// Nothing that the operator asks for is unknown to the API server, whichever optional kinds that
+// has.
 func TestNoDiscoveryIsAnswered404(t *testing.T) {
 	asked := false
 	for _, e := range operatorRequests(t, began) {
@@ -171,8 +172,8 @@ func TestNoDiscoveryIsAnswered404(t *testing.T) {
 	}
 }
 
-// An upgrade brings a kind of load balancer before the right to read it: every namespace is served, without that kind, and says so. The
-// right comes: the kind is served.
+// An upgrade brings a kind of load balancer before the right to read it: every namespace is served,
+// without that kind, and says so. The right comes: the kind is served.
 func TestAnOptionalKindWithoutARight(t *testing.T) {
 	needBarClasses(t)
 	tenant := newTenant("optional", "optional")
@@ -232,7 +233,8 @@ func TestAnOptionalKindWithoutARight(t *testing.T) {
 	if err := setRules(t.Context(), complete); err != nil {
 		t.Fatal(err)
 	}
-	// A change of the RoleBinding has the rights looked at again at once; without one the operator comes to it by itself.
+	// A change of the RoleBinding has the rights looked at again at once; without one the operator
+	// comes to it by itself.
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "optional", Name: tenancy.RoleBindingName}}
 	if err := admin.Patch(t.Context(), binding, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"test":"x"}}}`))); err != nil {
 		t.Fatal(err)

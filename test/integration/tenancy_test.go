@@ -19,7 +19,8 @@ import (
 	"github.com/controlee/controlee/pkg/tenancy"
 )
 
-// A new entry in values.tenants is served without a restart; one that is taken out is served no longer.
+// A new entry in values.tenants is served without a restart; one that is taken out is served no
+// longer.
 func TestTenantsComeAndGoAtRunTime(t *testing.T) {
 	before := processes()
 	upgraded := time.Now()
@@ -55,7 +56,8 @@ func TestTenantsComeAndGoAtRunTime(t *testing.T) {
 		}
 		return nil
 	})
-	// Without the RoleBinding it could not have: it must not even have tried, while it goes on serving everybody else.
+	// Without the RoleBinding it could not have: it must not even have tried, while it goes on
+	// serving everybody else.
 	for _, e := range operatorRequests(t, removed) {
 		if e.Object().Namespace == "late" {
 			t.Errorf("asked of a namespace that is nobody's any longer: %s", e)
@@ -69,7 +71,8 @@ func TestTenantsComeAndGoAtRunTime(t *testing.T) {
 	}
 }
 
-// A lost RoleBinding disengages its namespace alone, says so, and is recovered from when it comes back.
+// A lost RoleBinding disengages its namespace alone, says so, and is recovered from when it comes
+// back.
 func TestLostRoleBinding(t *testing.T) {
 	binding := &rbacv1.RoleBinding{}
 	key := client.ObjectKey{Namespace: "hostile", Name: tenancy.RoleBindingName}
@@ -109,7 +112,8 @@ func TestLostRoleBinding(t *testing.T) {
 	waitEngaged(t, "suite", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
 }
 
-// The older Tenant has a contested namespace, also when its status is gone, as after a restore from a backup.
+// The older Tenant has a contested namespace, also when its status is gone, as after a restore from
+// a backup.
 func TestOlderTenantHasANamespace(t *testing.T) {
 	second := &v1alpha1.Tenant{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "aaa-second"},
@@ -142,7 +146,8 @@ func TestOlderTenantHasANamespace(t *testing.T) {
 	waitReady(t, foo)
 }
 
-// A tenant whose namespace does not exist is told so; when the namespace and its bindings come, it is served.
+// A tenant whose namespace does not exist is told so; when the namespace and its bindings come, it
+// is served.
 func TestDeletedNamespaceHarmsNobodyElse(t *testing.T) {
 	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), newTenant("doomed", "doomed"))...)); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,8 @@ func prepare(ctx context.Context) error {
 // replicas are the running operators.
 type replicas []*cluster.OperatorProcess
 
-// startReplicas starts two operators, with Pods of their own: those of an installation before have lost their ServiceAccount.
+// startReplicas starts two operators, with Pods of their own: those of an installation before have
+// lost their ServiceAccount.
 func startReplicas(t *testing.T, generation int) replicas {
 	t.Helper()
 	var all replicas

@@ -104,8 +104,9 @@ func toggleLeaving(t *testing.T, w *world, g *guard, random *rand.Rand) {
 	}
 }
 
-// deleteBar deletes a Bar as only the break-glass group may. Its source has it made again, with the same objects. In a namespace that is
-// lost, to delete the Bar is to let go of it, so all that is wanted has to be served first.
+// deleteBar deletes a Bar as only the break-glass group may. Its source has it made again, with the
+// same objects. In a namespace that is lost, to delete the Bar is to let go of it, so all that is
+// wanted has to be served first.
 func deleteBar(t *testing.T, w *world, _ *guard, random *rand.Rand) {
 	t.Helper()
 	w.restore(t)
@@ -138,8 +139,8 @@ func (w *world) owners(t *testing.T) []client.ObjectKey {
 	})
 }
 
-// waitServed waits until the leader serves all namespaces of all Tenants. What a leader before it has said may be out of date, so the
-// Tenants have to say so for a while.
+// waitServed waits until the leader serves all namespaces of all Tenants. What a leader before it
+// has said may be out of date, so the Tenants have to say so for a while.
 func (w *world) waitServed(t *testing.T) {
 	t.Helper()
 	w.operators.revive(t)
@@ -167,7 +168,8 @@ func (w *world) waitServed(t *testing.T) {
 	})
 }
 
-// letGo does with the Bars of lost namespaces what the admin guide says: first what is left in the namespace is deleted, then the Bar.
+// letGo does with the Bars of lost namespaces what the admin guide says: first what is left in the
+// namespace is deleted, then the Bar.
 func letGo(t *testing.T, w *world, g *guard, _ *rand.Rand) {
 	t.Helper()
 	bars := &v1alpha1.BarList{}
@@ -260,7 +262,8 @@ func recreateNamespace(t *testing.T, w *world, g *guard, random *rand.Rand) {
 	w.upgrade(t) // the rights
 }
 
-// reinstall removes the release and installs it again. The new operators have Pods, and so tokens, of their own.
+// reinstall removes the release and installs it again. The new operators have Pods, and so tokens,
+// of their own.
 func reinstall(t *testing.T, w *world, g *guard, _ *rand.Rand) {
 	t.Helper()
 	g.pause()
@@ -269,7 +272,8 @@ func reinstall(t *testing.T, w *world, g *guard, _ *rand.Rand) {
 	w.removed = nil
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "controlee"}}
 	must(t, client.IgnoreNotFound(admin.Delete(t.Context(), lease)))
-	// The operators run while Helm is still at it, as they do in a cluster: Fence and Lease come before the Tenants.
+	// The operators run while Helm is still at it, as they do in a cluster: Fence and Lease come
+	// before the Tenants.
 	installed := make(chan error, 1)
 	go func() { installed <- shared.InstallChart(context.Background(), w.release()) }()
 	try.Until(t, time.Minute, func(ctx context.Context) error {

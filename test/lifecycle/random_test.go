@@ -53,9 +53,10 @@ var operations = []operation{
 	{"uninstall and install", 1, reinstall},
 }
 
-// Tenants come, go, are renamed, lose and regain rights; sources of the same host name are rivals; leaders are killed; the chart is removed
-// and installed again. At every moment a host name has at most one route, an address stays unless somebody asked for a change, and nothing
-// that the operator made is without a Bar for longer than a sweep.
+// Tenants come, go, are renamed, lose and regain rights; sources of the same host name are rivals;
+// leaders are killed; the chart is removed and installed again. At every moment a host name has at
+// most one route, an address stays unless somebody asked for a change, and nothing that the
+// operator made is without a Bar for longer than a sweep.
 func TestRandomLife(t *testing.T) {
 	t.Logf("go test ./test/lifecycle -run TestRandomLife -seed=%d -span=%s", *seed, *span)
 	random := rand.New(rand.NewPCG(*seed, 0))
@@ -126,7 +127,8 @@ func report(t *testing.T, g *guard) {
 	}
 }
 
-// excused are the namespaces in which the operator can take nothing away now, because it has no rights there or is not to serve them.
+// excused are the namespaces in which the operator can take nothing away now, because it has no
+// rights there or is not to serve them.
 func (w *world) excused() (namespaces []string) {
 	for _, namespace := range w.namespaces() {
 		if w.holderOf(namespace) == "" || slices.ContainsFunc(w.removed, func(object client.Object) bool { return concerns(object, namespace) }) {

@@ -95,7 +95,8 @@ func (w *world) object(key client.ObjectKey) client.Object {
 	}
 }
 
-// uid returns the UID of the object that a Bar of the source names: of a Foo it is that of its Deployment.
+// uid returns the UID of the object that a Bar of the source names: of a Foo it is that of its
+// Deployment.
 func (w *world) uid(ctx context.Context, key client.ObjectKey) (types.UID, error) {
 	object := w.object(key)
 	if err := admin.Get(ctx, key, object); err != nil || w.sources[key].kind != fooKind {

@@ -18,7 +18,8 @@ import (
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
-// orphanTime is how long an object may be without a Bar: a sweep, and the time until somebody leads who sweeps.
+// orphanTime is how long an object may be without a Bar: a sweep, and the time until somebody leads
+// who sweeps.
 const orphanTime = 20 * time.Second
 
 // guard looks all the time whether what must always hold does.
@@ -59,8 +60,8 @@ func (g *guard) expect(given map[types.UID]possession, excused ...string) {
 	g.excused = sets.New(excused...)
 }
 
-// forget takes sources out of what must be there, before something is asked that may change their load balancers. Without a name it is
-// all of a namespace.
+// forget takes sources out of what must be there, before something is asked that may change their
+// load balancers. Without a name it is all of a namespace.
 func (g *guard) forget(keys ...client.ObjectKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,7 +167,8 @@ func (g *guard) unheld() int {
 	return len(g.without)
 }
 
-// isHeld returns whether the Bar that an object's label names records the object, or may do so soon.
+// isHeld returns whether the Bar that an object's label names records the object, or may do so
+// soon.
 func isHeld(object client.Object, bars []v1alpha1.Bar) bool {
 	index := slices.IndexFunc(bars, func(bar v1alpha1.Bar) bool { return bar.Name == object.GetLabels()[v1alpha1.BarLabel] })
 	if index < 0 {

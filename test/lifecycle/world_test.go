@@ -25,10 +25,12 @@ const (
 	webClass      = "web"
 	tenantClass   = "by-tenant" // a rename of the tenant changes the host names
 	grace         = 3 * time.Second
-	// The Tenant that is missing for nearly all of the test, and its namespace: its Bars say for most of the time that the namespace is lost.
+	// The Tenant that is missing for nearly all of the test, and its namespace: its Bars say for
+	// most of the time that the namespace is lost.
 	lostTenant    = "lost"
 	lostNamespace = "n4"
-	// stable is how long after its last request a load balancer counts as given: a release that was decided just before is under way.
+	// stable is how long after its last request a load balancer counts as given: a release that was
+	// decided just before is under way.
 	stable = 2 * time.Second
 )
 
@@ -160,7 +162,8 @@ func (w *world) namespaces() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// disturb notes that the load balancers of sources may change by what is about to be asked. In a namespace that is all of its sources'.
+// disturb notes that the load balancers of sources may change by what is about to be asked. In a
+// namespace that is all of its sources'.
 func (w *world) disturb(keys ...client.ObjectKey) {
 	for _, key := range keys {
 		for other, s := range w.sources {
@@ -232,8 +235,9 @@ func (w *world) holderOf(namespace string) string {
 	return ""
 }
 
-// given returns the objects that sources have been given for good: nothing was asked lately that may
-// change them, and their Bars are as asked for, or their namespaces are lost and keep what they have.
+// given returns the objects that sources have been given for good: nothing was asked lately that
+// may change them, and their Bars are as asked for, or their namespaces are lost and keep what they
+// have.
 func (w *world) given(ctx context.Context) (map[types.UID]possession, error) {
 	bars := &v1alpha1.BarList{}
 	if err := admin.List(ctx, bars, client.InNamespace(systemNamespace)); err != nil {

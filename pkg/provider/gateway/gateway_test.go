@@ -97,7 +97,8 @@ func TestDesiredRefuses(t *testing.T) {
 	}
 }
 
-// What must not be changed in a live route, since the Gateway would stop to serve it, gives another route.
+// What must not be changed in a live route, since the Gateway would stop to serve it, gives another
+// route.
 func TestRouteNames(t *testing.T) {
 	nameOf := func(change func(*v1alpha1.GatewayProviderSpec)) string {
 		objects, err := Provider{}.Desired(bar(), class(change))
@@ -242,7 +243,8 @@ func TestObserveTCPRoute(t *testing.T) {
 	}
 }
 
-// The exclusive names of a route are those that its own Bar would take, and those of routes that nobody's Bar made.
+// The exclusive names of a route are those that its own Bar would take, and those of routes that
+// nobody's Bar made.
 func TestUses(t *testing.T) {
 	cases := map[string]struct {
 		reason, route string

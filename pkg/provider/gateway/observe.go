@@ -19,7 +19,8 @@ const (
 	resolvedRefs = "ResolvedRefs"
 )
 
-// parentStatus is an entry of a route's status.parents: what one controller says of the route and one of its parents.
+// parentStatus is an entry of a route's status.parents: what one controller says of the route and
+// one of its parents.
 type parentStatus struct {
 	ControllerName string             `json:"controllerName"`
 	ParentRef      parentRef          `json:"parentRef"`
@@ -53,8 +54,9 @@ type verdict struct {
 	metav1.Condition
 }
 
-// judge returns why a route does not serve, nil if it does. All controllers that wrote an entry for the Gateway must accept
-// the route: one Gateway has one controller, and the route's status does not tell it from an earlier one, whose entry stays.
+// judge returns why a route does not serve, nil if it does. All controllers that wrote an entry for
+// the Gateway must accept the route: one Gateway has one controller, and the route's status does
+// not tell it from an earlier one, whose entry stays.
 func judge(where string, taken, resolved []verdict) *provider.Observation {
 	refuses := func(v verdict) bool { return v.Status != metav1.ConditionTrue }
 	refused := slices.IndexFunc(taken, refuses)
@@ -81,16 +83,17 @@ func missing(reason, format string, args ...any) *provider.Observation {
 	return &provider.Observation{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// entriesOf returns the entries for one parent, without those for parents that the route has referenced earlier: their
-// controllers may be slow to remove them, or be gone.
+// entriesOf returns the entries for one parent, without those for parents that the route has
+// referenced earlier: their controllers may be slow to remove them, or be gone.
 func entriesOf(route client.Object, parent parentRef) []parentStatus {
 	return slices.DeleteFunc(decode[parentStatus](route, "status", "parents"), func(entry parentStatus) bool {
 		return entry.ParentRef.withDefaults(route.GetNamespace()) != parent
 	})
 }
 
-// current returns what each controller says with the conditions of a type. Conditions of the route's present generation go
-// before those without a generation, which some controllers leave out. Conditions of an earlier generation do not count.
+// current returns what each controller says with the conditions of a type. Conditions of the
+// route's present generation go before those without a generation, which some controllers leave
+// out. Conditions of an earlier generation do not count.
 func current(entries []parentStatus, kind string, generation int64) []verdict {
 	var present, undated []verdict
 	for i := range entries {

@@ -31,8 +31,9 @@ func parentOf(parent v1alpha1.GatewayReference) parentRef {
 	return parentRef{Group: Group, Kind: "Gateway", Namespace: parent.Namespace, Name: parent.Name, SectionName: parent.SectionName}
 }
 
-// decode converts the list of an unstructured object into values of a type, and leaves out what does not fit: the
-// API server checks a route against its CRD, whose schema can be of another version.
+// decode converts the list of an unstructured object into values of a type, and leaves out what
+// does not fit: the API server checks a route against its CRD, whose schema can be of another
+// version.
 func decode[T any](object client.Object, fields ...string) (values []T) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -11,9 +11,9 @@ import (
 
 // Uses returns the host names of an HTTPRoute or TLSRoute, and the listeners of a TCPRoute.
 //
-// A wildcard such as *.apps.example.com is not among them: by the Gateway API the route with the longer match serves a host
-// name, so the wildcard takes nothing from a route that names the host. If it counted, one tenant could block the host
-// names of all others with one route.
+// A wildcard such as *.apps.example.com is not among them: by the Gateway API the route with the
+// longer match serves a host name, so the wildcard takes nothing from a route that names the host.
+// If it counted, one tenant could block the host names of all others with one route.
 func (Provider) Uses(object *unstructured.Unstructured) (keys []string) {
 	if object.GroupVersionKind().Group != Group {
 		return nil

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// BuildOperator builds cmd/controlee of a checkout to a file. What is built is kept in the user's cache folder, so that
-// the next process links only what has changed since.
+// BuildOperator builds cmd/controlee of a checkout to a file. What is built is kept in the user's
+// cache folder, so that the next process links only what has changed since.
 func BuildOperator(ctx context.Context, root, output string) error {
 	return build(ctx, root, "controlee", "./cmd/controlee", output)
 }
 
-// BuildHelm builds Helm's command line, of the module that the chart's checks use, in the same manner.
+// BuildHelm builds Helm's command line, of the module that the chart's checks use, in the same
+// manner.
 func BuildHelm(ctx context.Context, root, output string) error {
 	return build(ctx, filepath.Join(root, "tools", "helm"), "helm", "helm.sh/helm/v3/cmd/helm", output)
 }
