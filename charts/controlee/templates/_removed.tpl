@@ -80,27 +80,34 @@ client-side dry runs. A rollback renders no templates at all.
 {{/*
 Objects that protect a namespace and are in the cluster although the values of a tenant do not have them any more, as a JSON list of
 {kind, name, namespace}. Helm keeps these objects: the notes say how to delete one on purpose.
+
+Each is looked up by its name, in namespaces that this release made and nowhere else: whoever upgrades may have no rights on
+these kinds in other namespaces, and a lookup that is forbidden fails the upgrade.
 */}}
 {{- define "controlee.keptProtection" -}}
 {{- $kept := list -}}
 {{- if .Release.IsUpgrade -}}
+{{- $release := printf "%s/%s" .Release.Namespace .Release.Name -}}
+{{- $made := dict -}}
+{{- range (lookup "v1" "Namespace" "" "").items -}}
+{{- $annotations := .metadata.annotations | default dict -}}
+{{- if eq $release (printf "%s/%s" (get $annotations "meta.helm.sh/release-namespace") (get $annotations "meta.helm.sh/release-name")) -}}
+{{- $_ := set $made .metadata.name true -}}
+{{- end -}}
+{{- end -}}
 {{- range $key, $object := dict
   "defaultDenyNetworkPolicy" (dict "version" "networking.k8s.io/v1" "kind" "NetworkPolicy" "name" "controlee-default-deny")
   "limitRange" (dict "version" "v1" "kind" "LimitRange" "name" "controlee-tenant")
   "resourceQuota" (dict "version" "v1" "kind" "ResourceQuota" "name" "controlee-tenant") -}}
-{{- $off := dict -}}
 {{- range $tenant := $.Values.tenants -}}
 {{- if not (dig "createNamespaces" $key false $tenant) -}}
-{{- range $tenant.namespaces -}}
-{{- $_ := set $off . true -}}
+{{- range $namespace := $tenant.namespaces -}}
+{{- if hasKey $made $namespace -}}
+{{- $found := lookup $object.version $object.kind $namespace $object.name -}}
+{{- if eq $.Release.Name (dig "metadata" "annotations" "meta.helm.sh/release-name" "" ($found | default dict)) -}}
+{{- $kept = append $kept (dict "kind" $object.kind "name" $object.name "namespace" $namespace) -}}
 {{- end -}}
 {{- end -}}
-{{- end -}}
-{{- if $off -}}
-{{- range (lookup $object.version $object.kind "" "").items -}}
-{{- $annotations := .metadata.annotations | default dict -}}
-{{- if and (eq .metadata.name $object.name) (hasKey $off .metadata.namespace) (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) -}}
-{{- $kept = append $kept (dict "kind" $object.kind "name" $object.name "namespace" .metadata.namespace) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
