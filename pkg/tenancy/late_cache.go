@@ -51,7 +51,7 @@ func (e *engagement) followLate(ctx context.Context, objects cache.Cache) {
 		return
 	}
 	for kind, err := range omitted {
-		if before := e.omittedBefore(kind); before == nil || before.Error() != err.Error() {
+		if before := e.omittedBefore(kind); before == nil || !isSameMessage(before.Error(), err.Error()) {
 			logf.FromContext(ctx).Info("The namespace is served without a kind", "namespace", e.name, "kind", kind.String(), "error", err.Error())
 		}
 	}

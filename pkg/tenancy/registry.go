@@ -253,7 +253,7 @@ func (r *Registry) setOmitted(e *engagement, omitted map[schema.GroupKind]error)
 	e.omitted = omitted
 	state := e.state
 	state.Message = omittedMessage(omitted)
-	if e.namespace == nil || state == e.state {
+	if e.namespace == nil || state.isSame(e.state) {
 		r.mu.Unlock()
 		return
 	}
@@ -268,8 +268,11 @@ func (r *Registry) setOmitted(e *engagement, omitted map[schema.GroupKind]error)
 // set records what became of a try to serve an engagement's namespace, well or not, and tells.
 func (r *Registry) set(e *engagement, state State, namespace *Namespace) {
 	r.mu.Lock()
-	changed := e.state != state
-	e.state, e.namespace = state, namespace
+	changed := !e.state.isSame(state)
+	if changed {
+		e.state = state
+	}
+	e.namespace = namespace
 	if namespace == nil {
 		e.attach = nil
 	}
