@@ -192,11 +192,17 @@ func describe(kind string, object client.Object) string {
 	}
 }
 
-// traces returns what the operator wrote on a source and has not removed yet.
+// traces returns what the operator wrote on a source and has not removed yet. The removal can be
+// refused, such as by a policy: of an annotation package claim then writes an Event on the source.
 func traces(kind string, source client.Object) []string {
 	fields := claim.Traces(source)
 	if len(fields) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of %s %s/%s", strings.Join(fields, " and "), kind, source.GetNamespace(), source.GetName())}
+	name := fmt.Sprintf("%s %s/%s", kind, source.GetNamespace(), source.GetName())
+	reason := "the Events of " + name
+	if !slices.ContainsFunc(fields, func(field string) bool { return strings.HasPrefix(field, "the annotation ") }) {
+		reason = "the operator's log"
+	}
+	return []string{fmt.Sprintf("%s of %s (if it stays, see %s)", strings.Join(fields, " and "), name, reason)}
 }

@@ -97,9 +97,13 @@ func TestLeft(t *testing.T) {
 		"MadeHeld": {reason: "What holds it is said.", want: "held by the finalizers example.com/hold", object: made(func(s *corev1.Service) {
 			s.Finalizers, s.DeletionTimestamp = []string{"example.com/hold"}, ptr.To(metav1.Now())
 		})},
-		"Refusal": {reason: "A source that had only a refusal.", object: &appsv1.Deployment{ObjectMeta: annotated(map[string]string{v1alpha1.BarStateAnnotation: "OverLimit"})}, want: "the annotation controlee.dev/bar-state of Deployment ns/web"},
-		"Service": {reason: "The same of a Service.", object: &corev1.Service{ObjectMeta: annotated(map[string]string{v1alpha1.BarAddressAnnotation: "x"})}, want: "the annotation controlee.dev/bar-address of Service ns/web"},
-		"Foo":     {reason: "A Foo that still says that it is managed.", object: foo(func(*v1alpha1.Foo) {}), want: "Foo ns/web"},
+		"Refusal": {reason: "A source that had only a refusal. What refuses the removal is in its Events.", object: &appsv1.Deployment{ObjectMeta: annotated(map[string]string{v1alpha1.BarStateAnnotation: "OverLimit"})}, want: "the annotation controlee.dev/bar-state of Deployment ns/web (if it stays, see the Events of Deployment ns/web)"},
+		"Service": {reason: "The same of a Service.", object: &corev1.Service{ObjectMeta: annotated(map[string]string{v1alpha1.BarAddressAnnotation: "x"})}, want: "the annotation controlee.dev/bar-address of Service ns/web (if it stays, see the Events of Service ns/web)"},
+		"Ingress": {reason: "The status of a Service has no Events.", object: &corev1.Service{
+			ObjectMeta: object, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To(v1alpha1.LoadBalancerClassPrefix + "internal")},
+			Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}},
+		}, want: "status.loadBalancer of Service ns/web (if it stays, see the operator's log)"},
+		"Foo": {reason: "A Foo that still says that it is managed.", object: foo(func(*v1alpha1.Foo) {}), want: "Foo ns/web"},
 		"FooReported": {reason: "One that says that it is not.", object: foo(func(f *v1alpha1.Foo) {
 			meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{Type: v1alpha1.FooReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonTenantLeaving})
 		})},
