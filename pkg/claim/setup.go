@@ -129,7 +129,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager, registry *tenancy.Registry, workers
 		predicate.TypedGenerationChangedPredicate[*v1alpha1.BarClass]{})); err != nil {
 		return err
 	}
-	// Of a Tenant counts the status as well: it says which namespaces cannot be served.
+	// A change of the status alone counts as well: a namespace of the Tenant may be lost, and gone, and then its Bars are released.
 	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.Tenant{}, handler.TypedEnqueueRequestsFromMapFunc(r.sourcesOfTenant))); err != nil {
 		return err
 	}
