@@ -54,28 +54,28 @@ func TestFlapping(t *testing.T) {
 		"Readiness": {
 			reason: "A Pod that fails and starts again and again costs one write in 30 s, and nobody contests anything.",
 			every:  5 * time.Second,
-			change: func(r *reporter, n int) { r.set(setReady(int32(n % 2))) }, //nolint:gosec // 0 or 1
+			change: func(r *reporter, n int) { r.set(setReady(int32(n % 2))) },
 			least:  15, most: 25, events: []string{eventEnsured},
 		},
 		"FastReadiness": {
 			reason: "So does one that does it faster than a state is held back.",
 			every:  time.Second,
-			change: func(r *reporter, n int) { r.set(setReady(int32(n % 2))) }, //nolint:gosec // 0 or 1
+			change: func(r *reporter, n int) { r.set(setReady(int32(n % 2))) },
 			least:  1, most: 25, events: []string{eventEnsured},
 		},
 		"Scaled": {
 			reason: "A tenant who scales up and down gets the same.",
 			every:  5 * time.Second,
 			change: func(r *reporter, n int) {
-				r.set(func(d *appsv1.Deployment) { *d.Spec.Replicas = int32(n % 2) }) //nolint:gosec // 0 or 1
-				r.set(setReady(int32(n % 2)))                                         //nolint:gosec // 0 or 1
+				r.set(func(d *appsv1.Deployment) { *d.Spec.Replicas = int32(n % 2) })
+				r.set(setReady(int32(n % 2)))
 			},
 			least: 15, most: 25, events: []string{eventEnsured},
 		},
 		"Slow": {
 			reason: "One that fails once in some minutes is told of at once.",
 			every:  90 * time.Second,
-			change: func(r *reporter, n int) { r.set(setReady(int32(n % 2))) }, //nolint:gosec // 0 or 1
+			change: func(r *reporter, n int) { r.set(setReady(int32(n % 2))) },
 			least:  7, most: 7, events: []string{eventEnsured},
 		},
 		"Overwritten": {
@@ -90,7 +90,7 @@ func TestFlapping(t *testing.T) {
 			change: func(r *reporter, n int) {
 				r.set(setState([]string{"Ready", "Failed: x", none, ""}[n%4]))
 				if n%10 == 0 {
-					r.set(setReady(int32(n / 10 % 2))) //nolint:gosec // 0 or 1
+					r.set(setReady(int32(n / 10 % 2)))
 				}
 			},
 			least: 15, most: 25, events: []string{eventEnsured, eventContested},
@@ -133,7 +133,7 @@ func TestOtherWordsAreImmediate(t *testing.T) {
 	r := newReporter(t, deploymentWith(1, 1))
 	ready := word(v1alpha1.PhaseReady, "", "203.0.113.1")
 	for n := range 60 {
-		r.set(setReady(int32(n % 2))) //nolint:gosec // 0 or 1
+		r.set(setReady(int32(n % 2)))
 		r.tell(5*time.Second, ready)
 	}
 	for _, step := range []struct {

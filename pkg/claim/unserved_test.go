@@ -2,7 +2,7 @@ package claim
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -36,7 +36,7 @@ func TestABarOfALostNamespaceCostsNoRequest(t *testing.T) {
 	r := &Reconciler{namespaces: registry, direct: live, clock: clock, lost: newStopwatches(clock)}
 	for i := range 1000 {
 		bar := &v1alpha1.Bar{
-			ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i)), CreationTimestamp: metav1.Now()},
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), CreationTimestamp: metav1.Now()},
 			Spec:       v1alpha1.BarSpec{SourceRef: v1alpha1.BarSourceReference{Namespace: "n"}},
 		}
 		result, err := r.unserved(t.Context(), bar)
