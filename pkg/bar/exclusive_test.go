@@ -148,6 +148,7 @@ func forge(t *testing.T, bar *v1alpha1.Bar) {
 	}
 	targets := applied(planned(nil, []part{route}, class, metav1.Now()), &route, metav1.Now())
 	bar.Status = provisioning(bar, serving(targets, []part{route}))
+	bar.Status.Addresses = []v1alpha1.BarAddress{{Type: v1alpha1.HostnameAddressType, Value: bar.Spec.SourceRef.Name + ".example.com"}}
 	if err := server.Status().Update(t.Context(), bar); err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +181,9 @@ func TestTwoBarsWithOneHostname(t *testing.T) {
 			}
 			if got := routes(t, host+"-b"); len(got) != 0 || heldBy(younger)["hostname/"+host+".example.com"] != (hold{}) {
 				t.Errorf("the other's route: %v, %+v", got, younger.Status.Targets)
+			}
+			if len(younger.Status.Addresses) != 0 {
+				t.Errorf("the other one still has an address that is the owner's: %v", younger.Status.Addresses)
 			}
 		})
 	}

@@ -111,6 +111,9 @@ func (w *work) serve(ctx context.Context) (reconcile.Result, error) {
 		err = w.retire(ctx, leaving)
 	}
 	yielding := w.yielding(failure)
+	if len(yielding) > 0 {
+		w.next.Addresses = nil // the name is another Bar's now
+	}
 	err = errors.Join(err, w.retire(ctx, yielding))
 	hindrances := w.hindrances(slices.Concat(leaving, yielding))
 	w.next = hindered(w.next, hindrances)

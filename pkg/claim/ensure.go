@@ -132,9 +132,9 @@ func (r *Reconciler) takeAway(ctx context.Context, now situation, bar *v1alpha1.
 		if err != nil {
 			return outcome{}, err
 		}
-		deadline := r.pending.begin(bar.UID).Add(grace)
+		reason, deadline := r.pending.run(bar.UID, grace, confirmed.reasonsToRelease(bar)...)
 		if left := deadline.Sub(r.clock.Now()); left > 0 {
-			return r.await(ctx, now, bar, pending{reason: v.reason, deadline: deadline, left: left})
+			return r.await(ctx, now, bar, pending{reason: reason, deadline: deadline, left: left})
 		}
 	}
 	released, err := r.release(ctx, bar)

@@ -6,8 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-
-	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
 )
 
 // stopwatches measures how long something has been true of each Bar, by its UID. They run in this
@@ -16,13 +14,12 @@ import (
 type stopwatches struct {
 	clock clock.PassiveClock
 
-	mu     sync.Mutex
-	begun  map[types.UID]time.Time
-	graces map[types.UID]time.Duration // the grace periods that were promised
+	mu    sync.Mutex
+	begun map[types.UID]time.Time
 }
 
 func newStopwatches(c clock.PassiveClock) *stopwatches {
-	return &stopwatches{clock: c, begun: map[types.UID]time.Time{}, graces: map[types.UID]time.Duration{}}
+	return &stopwatches{clock: c, begun: map[types.UID]time.Time{}}
 }
 
 // begin starts the stopwatch of a Bar, unless it runs, and returns when it was started.
@@ -42,19 +39,55 @@ func (s *stopwatches) stop(bar types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.begun, bar)
-	delete(s.graces, bar)
 }
 
-// promise records the grace period of a Bar's BarClass, which may change while it runs, and returns
-// it. Without a class it returns what was promised while there was one, and at least the default:
-// a class that is deleted and created again must not cut a grace period short.
-func (s *stopwatches) promise(bar types.UID, class *v1alpha1.BarClass) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	grace := class.ReleaseGracePeriod()
-	if class == nil {
-		grace = max(grace, s.graces[bar])
+// gracePeriods counts the grace period of each Bar whose release is pending, for each reason by
+// itself: a source that opts out and in again must not make the grace period of a class that is no
+// longer allowed begin anew, nor does one reason inherit the time of the other.
+type gracePeriods struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	bars map[types.UID]map[string]gracePeriod // by reason
+}
+
+type gracePeriod struct {
+	begun    time.Time
+	deadline time.Time
+}
+
+func newGracePeriods(c clock.PassiveClock) *gracePeriods {
+	return &gracePeriods{clock: c, bars: map[types.UID]map[string]gracePeriod{}}
+}
+
+// run runs the grace periods of a Bar for the reasons that apply now, and for no others. It returns
+// the first deadline with its reason. A deadline is never moved to an earlier time, because the
+// tenant was told: neither by a shorter grace period, nor because the BarClass that sets it is
+// missing.
+func (g *gracePeriods) run(bar types.UID, grace time.Duration, reasons ...string) (reason string, deadline time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	running := map[string]gracePeriod{}
+	for _, r := range reasons {
+		period, runs := g.bars[bar][r]
+		if !runs {
+			period.begun = g.clock.Now()
+		}
+		if later := period.begun.Add(grace); later.After(period.deadline) {
+			period.deadline = later
+		}
+		running[r] = period
+		if reason == "" || period.deadline.Before(deadline) {
+			reason, deadline = r, period.deadline
+		}
 	}
-	s.graces[bar] = grace
-	return grace
+	g.bars[bar] = running
+	return reason, deadline
+}
+
+// stop ends the grace periods of a Bar.
+func (g *gracePeriods) stop(bar types.UID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.bars, bar)
 }

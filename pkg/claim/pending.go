@@ -29,6 +29,10 @@ func (p *pending) message(bar *v1alpha1.Bar) string {
 			"To keep it, ask your platform admin to allow the class again, or ask for another BarClass before that",
 			bar.Spec.ClassName, at)
 	}
+	if p.reason == v1alpha1.ReasonUnsupportedSource {
+		return fmt.Sprintf("a Service of type ExternalName has no Pods: the load balancer will be released at %s. "+
+			"To keep it and its address, make the Service one of type ClusterIP again before that", at)
+	}
 	return fmt.Sprintf("no load balancer is asked for any more: this one will be released at %s. To keep it and its address, ask for BarClass %q again before that",
 		at, bar.Spec.ClassName)
 }
@@ -36,7 +40,7 @@ func (p *pending) message(bar *v1alpha1.Bar) string {
 // answer is what the source is told during the grace period.
 func (p *pending) answer(bar *v1alpha1.Bar) *refusal {
 	word := v1alpha1.ReasonReleasePending
-	if p.reason == v1alpha1.ReasonClassNotAllowed {
+	if p.reason != v1alpha1.ReasonOptedOut {
 		word = p.reason
 	}
 	return &refusal{reason: word, message: p.message(bar)}
@@ -63,7 +67,7 @@ func (r *Reconciler) setPending(ctx context.Context, bar *v1alpha1.Bar, p *pendi
 	return changed, r.direct.Status().Patch(ctx, changed, patch, client.FieldOwner(FieldManager))
 }
 
-// gracePeriod returns the grace period of the BarClass that a Bar has, or has been promised.
+// gracePeriod returns the grace period of the BarClass that a Bar has.
 func (r *Reconciler) gracePeriod(ctx context.Context, bar *v1alpha1.Bar) (time.Duration, error) {
 	class := &v1alpha1.BarClass{}
 	err := r.cached.Get(ctx, client.ObjectKey{Name: bar.Spec.ClassName}, class)
@@ -73,5 +77,5 @@ func (r *Reconciler) gracePeriod(ctx context.Context, bar *v1alpha1.Bar) (time.D
 	if err != nil {
 		class = nil
 	}
-	return r.pending.promise(bar.UID, class), nil
+	return class.ReleaseGracePeriod(), nil
 }

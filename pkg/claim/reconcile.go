@@ -44,8 +44,8 @@ type Reconciler struct {
 	recorder        events.EventRecorder
 	limits          *limits
 	clock           clock.PassiveClock
-	pending         *stopwatches // of Bars that are to be released
-	lost            *stopwatches // of Bars whose namespace is lost
+	pending         *gracePeriods // of Bars that are to be released
+	lost            *stopwatches  // of Bars whose namespace is lost
 	reports         *reports
 }
 

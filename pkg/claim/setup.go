@@ -94,7 +94,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry *tenancy.R
 			recorder:        recorder.New(mgr.GetEventRecorder(FieldManager), mgr.GetScheme()),
 			limits:          limits,
 			clock:           clock.RealClock{},
-			pending:         newStopwatches(clock.RealClock{}),
+			pending:         newGracePeriods(clock.RealClock{}),
 			lost:            newStopwatches(clock.RealClock{}),
 			reports:         newReports(clock.RealClock{}),
 		}
@@ -180,13 +180,23 @@ func requestFor(ref v1alpha1.BarSourceReference) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 }
 
-// sourcesOfClass gives the sources that ask for a BarClass.
+// sourcesOfClass returns the sources that ask for a BarClass, and those whose Bars have it: their
+// grace period is that of the class, whatever they ask for now.
 func (r *Reconciler) sourcesOfClass(ctx context.Context, class *v1alpha1.BarClass) (requests []reconcile.Request) {
 	for _, namespace := range r.namespaces.Served() {
 		requests = append(requests, r.sources(ctx, namespace, func(source client.Object) bool {
 			className, _ := classOf(source)
 			return className == class.Name
 		})...)
+	}
+	bars := &v1alpha1.BarList{}
+	if err := r.cached.List(ctx, bars, client.InNamespace(r.systemNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		logf.FromContext(ctx).Error(err, "Could not list the Bars of a BarClass", "class", class.Name)
+	}
+	for i := range bars.Items {
+		if spec := &bars.Items[i].Spec; spec.ClassName == class.Name && spec.SourceRef.Kind == r.kind.name {
+			requests = append(requests, requestFor(spec.SourceRef))
+		}
 	}
 	return requests
 }

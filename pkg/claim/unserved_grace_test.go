@@ -22,15 +22,15 @@ func (unknown) LostSince(string) (time.Time, bool) { return time.Time{}, false }
 // request that came back meanwhile, such as that of a Foo, may not have reached the source yet.
 func TestALostNamespaceEndsTheGracePeriod(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	r := &Reconciler{namespaces: unknown{}, clock: clock, pending: newStopwatches(clock), lost: newStopwatches(clock)}
+	r := &Reconciler{namespaces: unknown{}, clock: clock, pending: newGracePeriods(clock), lost: newStopwatches(clock)}
 	bar := &v1alpha1.Bar{}
 	bar.UID = types.UID("uid-bar")
-	r.pending.begin(bar.UID)
+	r.pending.run(bar.UID, time.Minute, v1alpha1.ReasonOptedOut)
 	clock.SetTime(clock.Now().Add(time.Hour))
 	if result, err := r.unserved(t.Context(), bar); err != nil || result.RequeueAfter == 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if begun := r.pending.begin(bar.UID); !begun.Equal(clock.Now()) {
-		t.Errorf("the grace period still counts from %s, it is %s", begun, clock.Now())
+	if _, deadline := r.pending.run(bar.UID, time.Minute, v1alpha1.ReasonOptedOut); !deadline.Equal(clock.Now().Add(time.Minute)) {
+		t.Errorf("the grace period still ends at %s, it is %s", deadline, clock.Now())
 	}
 }

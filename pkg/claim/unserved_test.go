@@ -34,7 +34,7 @@ func TestABarOfALostNamespaceCostsNoRequest(t *testing.T) {
 	registry := tenancy.NewRegistry(tenancy.Options{Client: live})
 	registry.Assign(tenancy.Assignment{})
 	clock := testclock.NewFakeClock(time.Now())
-	r := &Reconciler{namespaces: registry, direct: live, clock: clock, pending: newStopwatches(clock), lost: newStopwatches(clock)}
+	r := &Reconciler{namespaces: registry, direct: live, clock: clock, pending: newGracePeriods(clock), lost: newStopwatches(clock)}
 	for i := range 1000 {
 		bar := &v1alpha1.Bar{
 			ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(i)), CreationTimestamp: metav1.Now()},

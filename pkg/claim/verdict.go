@@ -3,6 +3,7 @@ package claim
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -42,13 +43,26 @@ func (s situation) verdictOn(bar *v1alpha1.Bar) verdict {
 		return verdict{action: releaseNow}
 	case s.spec != nil:
 		return verdict{action: keep}
-	case !s.asks:
-		return verdict{action: releaseAfterGrace, reason: v1alpha1.ReasonOptedOut}
-	case !slices.Contains(s.tenant.Spec.AllowedBarClasses, bar.Spec.ClassName):
-		return verdict{action: releaseAfterGrace, reason: v1alpha1.ReasonClassNotAllowed}
-	default:
-		return verdict{action: keep}
 	}
+	if reasons := s.reasonsToRelease(bar); len(reasons) > 0 {
+		return verdict{action: releaseAfterGrace, reason: reasons[0]}
+	}
+	return verdict{action: keep}
+}
+
+// reasonsToRelease are the reasons for which a Bar is released after its grace period.
+func (s situation) reasonsToRelease(bar *v1alpha1.Bar) (reasons []string) {
+	if !s.asks {
+		reasons = append(reasons, v1alpha1.ReasonOptedOut)
+	}
+	// A route to such a Service would lead wherever its tenant says.
+	if service, ok := s.source.(*corev1.Service); ok && service.Spec.Type == corev1.ServiceTypeExternalName {
+		reasons = append(reasons, v1alpha1.ReasonUnsupportedSource)
+	}
+	if !slices.Contains(s.tenant.Spec.AllowedBarClasses, bar.Spec.ClassName) {
+		reasons = append(reasons, v1alpha1.ReasonClassNotAllowed)
+	}
+	return reasons
 }
 
 // entitles returns whether the source is the one with this UID and is to get a Bar if it has none.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -25,6 +26,7 @@ func TestVerdictOn(t *testing.T) {
 	}
 	going := deployment()
 	going.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	externalName := service(func(s *corev1.Service) { s.UID, s.Spec.Type = "uid-web", corev1.ServiceTypeExternalName })
 	asking := func(source client.Object, w wish) situation {
 		return situation{source: source, tenant: tenant, asks: true, wish: w}
 	}
@@ -48,6 +50,10 @@ func TestVerdictOn(t *testing.T) {
 		"OptedOut":        {reason: "`kubectl rollout undo` may have taken the annotation off.", now: situation{source: deployment(), tenant: tenant}, bar: bar("uid-web", "internal", "a"), want: optedOut},
 		"Refused":         {reason: "A typo is no request to release.", now: asking(deployment(), refused), bar: bar("uid-web", "internal", "a")},
 		"ClassRevoked":    {reason: "The platform's word counts, after the grace period.", now: asking(deployment(), refused), bar: bar("uid-web", "public", "a"), want: notAllowed},
+		"ExternalName": {
+			reason: "A route to such a Service leads wherever its tenant says.",
+			now:    asking(externalName, refused), bar: bar("uid-web", "internal", "a"), want: verdict{action: releaseAfterGrace, reason: v1alpha1.ReasonUnsupportedSource},
+		},
 		"OptedOutRevoked": {reason: "The source's own word comes first.", now: situation{source: deployment(), tenant: tenant}, bar: bar("uid-web", "public", "a"), want: optedOut},
 		"TenantMissing":   {reason: "The namespace is about to be lost, and what is lost is kept.", now: situation{}, bar: bar("uid-web", "internal", "a")},
 		"Leaving":         {reason: "Off-boarding is on purpose.", now: situation{source: deployment(), tenant: leaving}, bar: bar("uid-web", "internal", "a"), want: now},
@@ -115,30 +121,35 @@ func TestStopwatches(t *testing.T) {
 	}
 }
 
-func TestPromise(t *testing.T) {
-	watches := newStopwatches(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	class := func(seconds int32) *v1alpha1.BarClass {
-		return &v1alpha1.BarClass{Spec: v1alpha1.BarClassSpec{ReleaseGracePeriodSeconds: &seconds}}
-	}
+func TestGracePeriods(t *testing.T) {
+	const opted, notAllowed = v1alpha1.ReasonOptedOut, v1alpha1.ReasonClassNotAllowed
+	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	steps := []struct {
-		reason string
-		class  *v1alpha1.BarClass
-		want   time.Duration
+		reason  string
+		at      time.Duration
+		grace   time.Duration
+		applies []string
+		want    string
+		until   time.Duration
 	}{
-		{"A class that was never there has the default.", nil, v1alpha1.DefaultReleaseGracePeriod},
-		{"The class counts.", class(3600), time.Hour},
-		{"A class that is deleted does not break the promise.", nil, time.Hour},
-		{"A class that is created again can be another one.", class(0), 0},
-		{"The default is longer than what was promised last.", nil, v1alpha1.DefaultReleaseGracePeriod},
+		{"The class sets the grace period.", 0, time.Hour, []string{opted}, opted, time.Hour},
+		{"A class that is missing, or has a shorter one now, breaks no promise.", time.Minute, 30 * time.Second, []string{opted}, opted, time.Hour},
+		{"A longer one counts from the start.", time.Minute, 2 * time.Hour, []string{opted}, opted, 2 * time.Hour},
+		{"A request that comes back ends the grace period.", 3 * time.Minute, time.Minute, []string{notAllowed}, notAllowed, 4 * time.Minute},
+		{"Another reason does not inherit the time, and the first deadline counts.", 3*time.Minute + time.Second, time.Minute, []string{opted, notAllowed}, notAllowed, 4 * time.Minute},
+		{"To opt out and in again does not begin a lost right anew.", 3*time.Minute + 30*time.Second, time.Minute, []string{notAllowed}, notAllowed, 4 * time.Minute},
 	}
+	fake := clocktesting.NewFakePassiveClock(start)
+	graces := newGracePeriods(fake)
 	for _, step := range steps {
-		if got := watches.promise("a", step.class); got != step.want {
-			t.Errorf("%s\ngot %s, want %s", step.reason, got, step.want)
+		fake.SetTime(start.Add(step.at))
+		reason, deadline := graces.run("a", step.grace, step.applies...)
+		if reason != step.want || !deadline.Equal(start.Add(step.until)) {
+			t.Errorf("%s\ngot %s after %s, want %s after %s", step.reason, reason, deadline.Sub(start), step.want, step.until)
 		}
 	}
-	watches.promise("a", class(3600))
-	watches.stop("a")
-	if got := watches.promise("a", nil); got != v1alpha1.DefaultReleaseGracePeriod {
-		t.Errorf("a promise that was forgotten: %s", got)
+	graces.stop("a")
+	if _, deadline := graces.run("a", time.Second, opted); !deadline.Equal(fake.Now().Add(time.Second)) {
+		t.Errorf("a grace period that was stopped goes on until %s", deadline)
 	}
 }

@@ -37,7 +37,7 @@ func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live boo
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range tenant.Spec.Namespaces {
+	for _, name := range ownNamespaces(tenant) {
 		namespace, served := r.Namespaces.Lookup(name)
 		if !served || namespace.Tenant != tenant.Name {
 			why, err := r.unserved(ctx, tenant, name)
@@ -54,6 +54,16 @@ func (r *Reconciler) left(ctx context.Context, tenant *v1alpha1.Tenant, live boo
 		left = append(left, here...)
 	}
 	return left, nil
+}
+
+// ownNamespaces are the namespaces of a Tenant without those that it names and an older Tenant has:
+// what is in these is not its own to release.
+func ownNamespaces(tenant *v1alpha1.Tenant) []string {
+	return slices.DeleteFunc(slices.Clone(tenant.Spec.Namespaces), func(name string) bool {
+		return slices.ContainsFunc(tenant.Status.Namespaces, func(status v1alpha1.TenantNamespaceStatus) bool {
+			return status.Name == name && (status.Reason == v1alpha1.ReasonNamespaceClaimed || status.Reason == v1alpha1.ReasonSystemNamespace)
+		})
+	})
 }
 
 // unserved says why it is not known what is left in a namespace. In one that does not exist nothing
@@ -80,7 +90,7 @@ func leftBars(ctx context.Context, reader client.Reader, systemNamespace string,
 	for i := range bars.Items {
 		bar := &bars.Items[i]
 		source := &bar.Spec.SourceRef
-		if bar.Spec.Tenant != tenant.Name && !slices.Contains(tenant.Spec.Namespaces, source.Namespace) {
+		if bar.Spec.Tenant != tenant.Name && !slices.Contains(ownNamespaces(tenant), source.Namespace) {
 			continue
 		}
 		item := fmt.Sprintf("Bar %s of %s %s/%s", bar.Name, source.Kind, source.Namespace, source.Name)

@@ -166,3 +166,16 @@ func TestReleasedIsConfirmedLive(t *testing.T) {
 		t.Errorf("got %+v", tenant.Status)
 	}
 }
+
+func TestOwnNamespaces(t *testing.T) {
+	tenant := &v1alpha1.Tenant{
+		Spec: v1alpha1.TenantSpec{Namespaces: []string{"own", "claimed", "new"}},
+		Status: v1alpha1.TenantStatus{Namespaces: []v1alpha1.TenantNamespaceStatus{
+			{Name: "own", Reason: v1alpha1.ReasonEngaged}, {Name: "claimed", Reason: v1alpha1.ReasonNamespaceClaimed},
+		}},
+	}
+	// A namespace that an older Tenant has is not this one's to release, or its release would never end.
+	if got := ownNamespaces(tenant); !slices.Equal(got, []string{"own", "new"}) {
+		t.Errorf("%v", got)
+	}
+}
