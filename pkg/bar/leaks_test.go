@@ -171,7 +171,9 @@ func TestKindThatIsNotCachedYet(t *testing.T) {
 	if result, err := r.Reconcile(t.Context(), requestFor(bar)); err != nil || result.RequeueAfter == 0 || len(suspected) != 1 || suspected[0] != namespace {
 		t.Errorf("the right is missing since a moment ago: %+v, %v, suspected %v", result, err, suspected)
 	}
-	served.omitted = func(schema.GroupKind) error { return deniesRoutes(routeKind.GroupKind()) }
+	served.omitted = func(kind schema.GroupKind) error {
+		return &tenancy.AccessDeniedError{Namespace: namespace, Verb: "list", Resource: kind.Kind, Optional: true}
+	}
 	r.Namespaces = served
 	if err := r.readUsers(t.Context()); err != nil {
 		t.Errorf("a namespace that is served without routes keeps all others from theirs: %v", err)
