@@ -63,7 +63,7 @@ func TestLife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]any{"namespaces": []any{"team-a"}, "weight": int64(1)}
+		want := map[string]any{"namespaces": []any{"team-a"}, "weight": int64(1), "leaving": false}
 		if spec := nested(t, record, "spec"); !reflect.DeepEqual(spec, want) {
 			t.Errorf("the Tenant's spec is %v, want %v", spec, want)
 		}
