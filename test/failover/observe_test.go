@@ -34,7 +34,7 @@ func TestLeadershipIsTold(t *testing.T) {
 	next, after := all.leading(t, epoch+1, time.Minute)
 	waitFailed(t, old)
 	// Whichever it notices first.
-	log := old.LogTail(20)
+	log := old.LogTail(200)
 	if !strings.Contains(log, "Lost the leadership") || !strings.Contains(log, next.PodName+" holds it") && !strings.Contains(log, "could not be renewed") {
 		t.Errorf("the log does not say why it ended:\n%s", log)
 	}
