@@ -19,7 +19,7 @@ test: test-chart test-image test-go ## Run all tests: the chart's, the image's, 
 .PHONY: test-go
 test-go: bin/gotestsum $(KUBE) ## Run the Go tests; PKG=./pkg/foo/... chooses.
 	@mk/compile tests . '$(PKG)' vet
-	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -count=1 -timeout 20m -p $(TEST_PROCS) $(PKG)
+	@bin/gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -count=1 -timeout 45m -p $(TEST_PROCS) $(PKG)
 
 # N=100: 650 handovers by SIGTERM, 150 by a restart, 110 by a kill and 125 by a pause, in about half an hour. `make test` has two of each.
 N ?= 100
