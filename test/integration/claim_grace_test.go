@@ -194,7 +194,7 @@ func TestTyposKeepTheLoadBalancer(t *testing.T) {
 		"Addresses": {func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.9"} }, "UnsupportedSource: remove spec.externalIPs"},
 		"Ranges": {
 			func(s *corev1.Service) {
-				s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey] = "203.0.113.0/24"
+				s.Spec.Type, s.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, []string{"203.0.113.0/24"}
 			},
 			"UnsupportedSource: remove the load balancer source ranges",
 		},

@@ -60,13 +60,11 @@ func TestServiceWithALoadBalancerClass(t *testing.T) {
 		waitIngress(t, service, made.Spec.ClusterIP)
 	})
 	t.Run("NotAllowed", func(t *testing.T) {
-		changeTenant(t, "claims", func(s *v1alpha1.TenantSpec) { s.AllowedBarClasses = []string{nodePortClass, passingClass} })
+		allowClass(t, "claims", internalClass, false)
 		waitState(t, service, "ClassNotAllowed")
 		waitIngress(t, service)
 		waitUnexposed(t, service)
-		changeTenant(t, "claims", func(s *v1alpha1.TenantSpec) {
-			s.AllowedBarClasses = []string{internalClass, nodePortClass, passingClass}
-		})
+		allowClass(t, "claims", internalClass, true)
 		_, made = waitExposed(t, service)
 		waitIngress(t, service, made.Spec.ClusterIP)
 	})

@@ -188,7 +188,7 @@ func TestFooDropsItsLoadBalancer(t *testing.T) {
 	before, address := exposed(t, deploymentOf(t, foo)), foo.Status.Address
 	change(t, foo, func(f *v1alpha1.Foo) { f.Spec.Bar = nil })
 	waitFor(t, foo, v1alpha1.FooExposed, "False/"+v1alpha1.ReasonReleasePending)
-	waitMessage(t, foo, v1alpha1.FooExposed, "the load balancer will be released at 20")
+	waitMessage(t, foo, v1alpha1.FooExposed, "this one will be released at 20")
 	if foo.Status.Address != address || address == "" {
 		t.Errorf("the address is %q, want %q", foo.Status.Address, address)
 	}
