@@ -271,7 +271,7 @@ func (r *Reconciler) kindGone(ctx context.Context, kind schema.GroupKind, object
 // objects.
 func (r *Reconciler) barDeleted(bar *v1alpha1.Bar) {
 	r.owners.deleted(bar)
-	if _, served := r.Namespaces.Lookup(bar.Spec.SourceRef.Namespace); !served && isNamespaceLost(bar) {
+	if _, served := r.Namespaces.Lookup(bar.Spec.SourceRef.Namespace); !served && bar.IsNamespaceLost() {
 		r.owners.letGo(bar)
 	}
 }

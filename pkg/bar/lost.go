@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -28,12 +27,6 @@ const (
 	untilLookedAgain = time.Minute
 )
 
-// isNamespaceLost says whether a Bar's condition Ready says that its namespace is lost.
-func isNamespaceLost(bar *v1alpha1.Bar) bool {
-	ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
-	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLost
-}
-
 // outOfReach handles a Bar whose namespace is not served. The operator can do nothing there, and
 // sees nothing: so the targets, and with them the exclusive names, are kept until the namespace
 // itself is seen to be gone. It returns gone when that is so. During lossGrace a failure to look is
@@ -48,7 +41,7 @@ func (w *work) outOfReach(ctx context.Context) (gone bool, result reconcile.Resu
 	if gone {
 		return true, reconcile.Result{}, nil
 	}
-	if left := lossGrace - w.Now().Sub(since); left > 0 && !isNamespaceLost(w.bar) {
+	if left := lossGrace - w.Now().Sub(since); left > 0 && !w.bar.IsNamespaceLost() {
 		return false, reconcile.Result{RequeueAfter: min(retry.Jitter(untilLooked), left+time.Millisecond)}, nil
 	}
 	// Whether the namespace exists may be unknown. That it is lost is known, and has to be

@@ -34,7 +34,7 @@ func (c *collector) Collect(values chan<- prometheus.Metric) {
 	bars := c.bars.list(context.Background())
 	for i := range bars {
 		counts[key{bars[i].Status.Phase, bars[i].Spec.ClassName}]++
-		if isNamespaceLost(&bars[i]) {
+		if bars[i].IsNamespaceLost() {
 			lost[bars[i].Spec.Tenant]++
 		}
 	}

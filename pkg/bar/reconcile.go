@@ -202,7 +202,7 @@ func (w *work) release(ctx context.Context) (reconcile.Result, error) {
 		}
 		targets = nil
 	}
-	if w.bar.Status.Phase != v1alpha1.PhaseReleasing || isNamespaceLost(w.bar) {
+	if w.bar.Status.Phase != v1alpha1.PhaseReleasing || w.bar.IsNamespaceLost() {
 		w.next = releasing(w.bar, targets, nil, nil)
 	}
 	w.next.Targets = targets

@@ -54,7 +54,7 @@ func AnswerOf(bar *v1alpha1.Bar) Answer {
 		answer.Word = string(v1alpha1.PhasePending)
 	case bar.Status.ObservedGeneration < bar.Generation:
 		answer.Word = string(v1alpha1.PhaseProvisioning) // what the status says is of an earlier spec
-	case isNamespaceLost(bar):
+	case bar.IsNamespaceLost():
 		answer.Word = string(v1alpha1.PhaseProvisioning) // who is told is served again; the message is for platform admins
 	case bar.Status.Phase != v1alpha1.PhaseReady:
 		if ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady); ready != nil && ready.Status != metav1.ConditionTrue {
@@ -62,12 +62,6 @@ func AnswerOf(bar *v1alpha1.Bar) Answer {
 		}
 	}
 	return answer
-}
-
-// isNamespaceLost says whether a Bar's condition Ready says that its namespace is lost.
-func isNamespaceLost(bar *v1alpha1.Bar) bool {
-	ready := meta.FindStatusCondition(bar.Status.Conditions, v1alpha1.BarReady)
-	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLost
 }
 
 // awaited says what keeps a Bar that is released, if anything does.

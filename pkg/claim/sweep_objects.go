@@ -93,7 +93,7 @@ func (s *sweep) hasNoBar(ctx context.Context, namespace *tenancy.Namespace, kind
 func mayHave(bar *v1alpha1.Bar, kind string, object client.Object) bool {
 	settled := !bar.Spec.Release && bar.Status.ObservedGeneration == bar.Generation &&
 		(bar.Status.Phase == v1alpha1.PhaseReady || bar.Status.Phase == v1alpha1.PhaseFailed) &&
-		!isNamespaceLost(bar)
+		!bar.IsNamespaceLost()
 	if !settled {
 		return true
 	}

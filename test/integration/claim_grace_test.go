@@ -287,16 +287,7 @@ func TestTenantRenamed(t *testing.T) {
 		tenant["maxBars"] = 1
 		return tenant
 	}
-	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), named("team-c"))...)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := shared.UpgradeChart(context.Background(), release(tenants()...)); err != nil {
-			t.Error(err)
-		}
-		_ = admin.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "renamed"}})
-	})
-	waitEngaged(t, "team-c", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
+	addTenant(t, named("team-c"), "renamed")
 	deployment, waits := newDeployment("renamed", "web", internalClass), newDeployment("renamed", "waits", internalClass)
 	create(t, deployment)
 	before := exposed(t, deployment)
@@ -332,16 +323,7 @@ func TestTenantRenamed(t *testing.T) {
 // leader has begun, as when the chart is installed again, or missing for longer than any grace
 // period.
 func TestTenantMissingForAWhile(t *testing.T) {
-	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), newTenant("absent", "absent"))...)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := shared.UpgradeChart(context.Background(), release(tenants()...)); err != nil {
-			t.Error(err)
-		}
-		_ = admin.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "absent"}})
-	})
-	waitEngaged(t, "absent", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
+	addTenant(t, newTenant("absent", "absent"), "absent")
 	deployment := newDeployment("absent", "web", internalClass)
 	create(t, deployment)
 	before := exposed(t, deployment)

@@ -261,3 +261,20 @@ func useClaimRights(t *testing.T) {
 		waitUnexposed(t, source)
 	}
 }
+
+// addTenant adds a tenant of one namespace to the release, until the end of the test, and waits until
+// it is served.
+func addTenant(t *testing.T, tenant map[string]any, namespace string) {
+	t.Helper()
+	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), tenant)...)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := shared.UpgradeChart(context.Background(), release(tenants()...)); err != nil {
+			t.Error(err)
+		}
+		_ = admin.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	})
+	name, _ := tenant["name"].(string)
+	waitEngaged(t, name, metav1.ConditionTrue, v1alpha1.ReasonEngaged)
+}

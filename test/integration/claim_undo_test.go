@@ -9,10 +9,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/controlee/controlee/pkg/api/v1alpha1"
@@ -150,16 +148,7 @@ func TestTenantRenamedWithoutItsClass(t *testing.T) {
 		tenant["allowedBarClasses"] = classes
 		return tenant
 	}
-	if err := shared.UpgradeChart(t.Context(), release(append(tenants(), named("team-d", internalClass, shortClass))...)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := shared.UpgradeChart(context.Background(), release(tenants()...)); err != nil {
-			t.Error(err)
-		}
-		_ = admin.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "renamed-class"}})
-	})
-	waitEngaged(t, "team-d", metav1.ConditionTrue, v1alpha1.ReasonEngaged)
+	addTenant(t, named("team-d", internalClass, shortClass), "renamed-class")
 	released, kept := newDeployment("renamed-class", "released", shortClass), newDeployment("renamed-class", "kept", internalClass)
 	create(t, released)
 	create(t, kept)

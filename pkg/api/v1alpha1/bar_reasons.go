@@ -43,8 +43,10 @@ const (
 	ReasonListenerTaken = "ListenerTaken"
 )
 
-// ReasonOptedOut is the reason of the condition ReleasePending of a Bar whose source has taken its request back; ReasonClassNotAllowed
-// is the other one. The Event on the source has the reason LoadBalancerReleasePending then.
+// ReasonOptedOut is the reason of the condition ReleasePending of a Bar whose source has taken its
+// request back. The Event on the source has the reason LoadBalancerReleasePending then. The other
+// reasons are ReasonClassNotAllowed, and ReasonUnsupportedSource of a Service that has become one of
+// type ExternalName.
 const ReasonOptedOut = "OptedOut"
 
 // ReasonClassReady is the reason of the condition Ready of a BarClass that can be used. Why one cannot is said with the reasons of a Bar.
